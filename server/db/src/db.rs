@@ -96,7 +96,14 @@ impl Db {
 
     /// The first `limit` rows; the rest is never held in memory.
     pub async fn fetch_at_most(&self, query: &Query, limit: usize) -> Result<Vec<Row>, DbError> {
-        self.reader().await?.conn().fetch(query, limit, self.statement_timeout).await
+        let mut reader = self.reader().await?;
+        match reader.conn().fetch(query, limit, self.statement_timeout).await {
+            // Reading twice changes nothing.
+            Err(busy) if busy.is_retryable() => {
+                reader.conn().fetch(query, limit, self.statement_timeout).await
+            }
+            outcome => outcome,
+        }
     }
 
     /// Runs one writing statement by itself; the answer is the number of rows it matched, on every database.

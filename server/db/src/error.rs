@@ -107,6 +107,9 @@ fn from_postgres(state: &str, message: &str, constraint: Option<&str>) -> DbErro
     match state {
         "40001" | "40P01" | "55P03" => DbError::Busy(format!("SQLSTATE {state}")),
         "23505" => DbError::UniqueViolation(constraint.unwrap_or_default().to_owned()),
+        "0A000" if message.starts_with("cached plan") => {
+            DbError::Busy("a table was altered meanwhile".into())
+        }
         "57014" => DbError::Timeout(format!("SQLSTATE {state}")),
         "25006" => DbError::Invalid("writing is refused: the transaction is read-only".into()),
         "3D000" | "53300" | "57P01" | "57P02" | "57P03" => DbError::Unavailable(text()),

@@ -6,7 +6,7 @@ use futures::TryStreamExt;
 use sqlx::mysql::MySqlConnection;
 use sqlx::postgres::PgConnection;
 use sqlx::sqlite::SqliteConnection;
-use sqlx::{AssertSqlSafe, query_with};
+use sqlx::{AssertSqlSafe, Connection, query_with};
 
 use crate::decode::Decoder;
 use crate::{DbError, Dialect, Query, Row, args};
@@ -28,25 +28,31 @@ pub(crate) enum Conn<'c> {
 macro_rules! prepared {
     ($query:expr, $dialect:ident, $bind:path) => {
         query_with(AssertSqlSafe($query.sql(Dialect::$dialect)), $bind($query.values())?)
-            .persistent($query.persistent())
+            .persistent($query.persistent(Dialect::$dialect))
     };
 }
 
-/// Collects at most `limit` rows.
-macro_rules! collect {
-    ($conn:expr, $statement:expr, $limit:expr, $decode:ident) => {{
-        let mut decoder = Decoder::default();
-        let mut rows = Vec::new();
-        let mut stream = $statement.fetch($conn);
-        while rows.len() < $limit {
-            match stream.try_next().await? {
-                Some(row) => rows.push(decoder.$decode(&row)),
-                None => break,
+/// A function that reads at most `limit` rows from one kind of connection.
+macro_rules! reader {
+    ($name:ident, $conn:ty, $dialect:ident) => {
+        async fn $name(conn: &mut $conn, query: &Query, limit: usize) -> Result<Vec<Row>, DbError> {
+            let mut decoder = Decoder::default();
+            let mut rows = Vec::new();
+            let mut stream = prepared!(query, $dialect, args::$name).fetch(conn);
+            while rows.len() < limit {
+                match stream.try_next().await? {
+                    Some(row) => rows.push(decoder.$name(&row)),
+                    None => break,
+                }
             }
+            Ok(rows)
         }
-        rows
-    }};
+    };
 }
+
+reader!(sqlite, SqliteConnection, Sqlite);
+reader!(postgres, PgConnection, Postgres);
+reader!(mysql, MySqlConnection, Mysql);
 
 impl Conn<'_> {
     /// Reads at most `limit` rows within `timeout`.
@@ -57,16 +63,27 @@ impl Conn<'_> {
         timeout: Duration,
     ) -> Result<Vec<Row>, DbError> {
         bounded(timeout, async move {
-            Ok(match self {
+            match self {
                 Conn::Sqlite(conn) => {
                     interrupt_after(conn, timeout).await?;
-                    collect!(conn, prepared!(query, Sqlite, args::sqlite), limit, sqlite)
+                    if !query.persistent(Dialect::Sqlite) {
+                        learn_schema(conn).await?;
+                    }
+                    let outcome = sqlite(conn, query, limit).await;
+                    // A driver thread that died ends the rows as if there were no more: never report absence on its word.
+                    conn.ping().await?;
+                    outcome
                 }
                 Conn::Postgres(conn) => {
-                    collect!(conn, prepared!(query, Postgres, args::postgres), limit, postgres)
+                    let outcome = postgres(conn, query, limit).await;
+                    if outcome.as_ref().is_err_and(DbError::is_retryable) {
+                        // A table that was altered spoils the plans this session keeps.
+                        conn.clear_cached_statements().await?;
+                    }
+                    outcome
                 }
-                Conn::Mysql(conn) => collect!(conn, prepared!(query, Mysql, args::mysql), limit, mysql),
-            })
+                Conn::Mysql(conn) => mysql(conn, query, limit).await,
+            }
         })
         .await
     }
@@ -102,5 +119,12 @@ async fn bounded<T>(timeout: Duration, work: impl Future<Output = Result<T, DbEr
 async fn interrupt_after(conn: &mut SqliteConnection, timeout: Duration) -> Result<(), DbError> {
     let deadline = Instant::now() + timeout;
     conn.lock_handle().await?.set_progress_handler(STEPS_BETWEEN_LOOKS, move || Instant::now() < deadline);
+    Ok(())
+}
+
+/// A `SELECT *` prepared under the schema this connection remembers breaks the driver when the table was altered by
+/// another; reading anything makes SQLite look first.
+async fn learn_schema(conn: &mut SqliteConnection) -> Result<(), DbError> {
+    sqlx::query("SELECT 1 FROM sqlite_schema LIMIT 1").execute(conn).await?;
     Ok(())
 }

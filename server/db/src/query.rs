@@ -16,9 +16,9 @@ pub struct Query {
 
 #[derive(Clone)]
 enum Text {
-    /// Built for one dialect; prepared once a connection.
+    /// Built for one dialect.
     Built(Arc<str>),
-    /// Written by hand with `?` placeholders; prepared every time, so that a table that changed is seen as it is.
+    /// Written by hand with `?` placeholders, whatever the dialect.
     Raw(Arc<str>),
 }
 
@@ -44,13 +44,15 @@ impl Query {
         }
     }
 
-    pub(crate) fn values(&self) -> &[Value] {
-        &self.values
+    /// Whether the connection may keep the prepared statement. Hand-written text may say `SELECT *`, which a kept
+    /// statement answers wrongly after the table was altered; only PostgreSQL notices by itself, and its driver
+    /// needs a kept statement to look up the types of its columns.
+    pub(crate) fn persistent(&self, dialect: Dialect) -> bool {
+        matches!(self.text, Text::Built(_)) || dialect == Dialect::Postgres
     }
 
-    /// Whether the connection may keep the prepared statement.
-    pub(crate) fn persistent(&self) -> bool {
-        matches!(self.text, Text::Built(_))
+    pub(crate) fn values(&self) -> &[Value] {
+        &self.values
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Db, DbError, Tx};
+use crate::DbError;
 
 /// An error that may be the database's wish to try again.
 pub trait Transient {
@@ -16,7 +16,23 @@ impl Transient for DbError {
     }
 }
 
-/// How often and how spread out.
+/// How often the same transaction is tried, and how spread out in time.
+///
+/// The work must leave nothing behind but what it does through its transaction:
+///
+/// ```
+/// # use db::{Attempts, Db, DbError};
+/// # async fn settle_once(db: &Db) -> Result<(), DbError> { db.begin().await?.commit().await }
+/// async fn settle(db: &Db, seed: u64) -> Result<(), DbError> {
+///     let mut attempts = Attempts::new(5, seed);
+///     loop {
+///         match settle_once(db).await {
+///             Err(e) if attempts.again(&e).await => {}
+///             outcome => return outcome,
+///         }
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone)]
 pub struct Attempts {
     left: u32,
@@ -30,10 +46,11 @@ impl Attempts {
         Attempts { left: times.max(1), pause: Duration::from_millis(5), seed }
     }
 
-    /// Whether there is another attempt, after a pause somewhere between nothing and twice the last bound.
-    async fn again(&mut self) -> bool {
+    /// Whether `error` is worth another attempt and one is left; pauses before saying yes, for somewhere between
+    /// nothing and a bound that doubles.
+    pub async fn again(&mut self, error: &impl Transient) -> bool {
         self.left -= 1;
-        if self.left == 0 {
+        if self.left == 0 || !error.is_transient() {
             return false;
         }
         self.pause = (self.pause * 2).min(Duration::from_millis(500));
@@ -48,31 +65,5 @@ impl Attempts {
         z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
-    }
-}
-
-impl Db {
-    /// Runs `work` in a writing transaction and commits it; runs it again, from the start, when another
-    /// transaction was in the way. `work` must leave nothing behind but what it does through its transaction.
-    pub async fn with_retry<T, E>(
-        &self,
-        mut attempts: Attempts,
-        mut work: impl AsyncFnMut(&mut Tx) -> Result<T, E>,
-    ) -> Result<T, E>
-    where
-        E: Transient + From<DbError>,
-    {
-        loop {
-            let outcome = async {
-                let mut tx = self.begin().await?;
-                let done = work(&mut tx).await?;
-                tx.commit().await?;
-                Ok(done)
-            };
-            match outcome.await {
-                Err(e) if E::is_transient(&e) && attempts.again().await => {}
-                outcome => return outcome,
-            }
-        }
     }
 }

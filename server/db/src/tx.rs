@@ -94,20 +94,22 @@ impl Tx {
 
     /// Makes the changes lasting. After any error but [`DbError::Busy`] they may have taken effect or not.
     pub async fn commit(self) -> Result<(), DbError> {
-        Ok(match self.inner {
+        match self.inner {
             Inner::Sqlite(tx) => tx.commit().await?,
             Inner::Postgres(tx) => tx.commit().await?,
             Inner::Mysql(tx) => tx.commit().await?,
-        })
+        }
+        Ok(())
     }
 
     /// Undoes the changes.
     pub async fn rollback(self) -> Result<(), DbError> {
-        Ok(match self.inner {
+        match self.inner {
             Inner::Sqlite(tx) => tx.rollback().await?,
             Inner::Postgres(tx) => tx.rollback().await?,
             Inner::Mysql(tx) => tx.rollback().await?,
-        })
+        }
+        Ok(())
     }
 
     fn conn(&mut self) -> Conn<'_> {
