@@ -1,0 +1,3 @@
+//! Everything that speaks HTTP.
+
+pub mod events;
