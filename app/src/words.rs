@@ -1,0 +1,131 @@
+//! The domain's own words in the reader's language: one match per enum, so that a new variant stops the build here.
+
+use crate::context::Theme;
+use crate::i18n::{Locale, Texts};
+use domain::Error;
+use domain::actions::{Action, Why};
+use domain::evidence::{Reason, Verdict};
+use domain::record::State;
+use domain::roles::{Permission, Role};
+
+pub fn state(t: &Texts, state: State) -> &'static str {
+    match state {
+        State::Processing => t.state.processing,
+        State::Success => t.state.success,
+        State::Failed => t.state.failed,
+        State::Timeout => t.state.timeout,
+        State::Unknown => t.state.unknown,
+    }
+}
+
+pub fn verdict(t: &Texts, verdict: Verdict) -> &'static str {
+    match verdict {
+        Verdict::Found => t.verdict.found,
+        Verdict::Mismatch => t.verdict.mismatch,
+        Verdict::Partial => t.verdict.partial,
+        Verdict::Absent => t.verdict.absent,
+        Verdict::Unavailable => t.verdict.unavailable,
+    }
+}
+
+pub fn action(t: &Texts, action: Action) -> &'static str {
+    match action {
+        Action::MarkSucceeded => t.action.mark_succeeded,
+        Action::MarkTimedOut => t.action.mark_timed_out,
+        Action::Replay => t.action.replay,
+    }
+}
+
+pub fn role(t: &Texts, role: Role) -> &'static str {
+    match role {
+        Role::Viewer => t.role.viewer,
+        Role::Operator => t.role.operator,
+        Role::Approver => t.role.approver,
+        Role::Admin => t.role.admin,
+    }
+}
+
+pub fn permission(t: &Texts, permission: Permission) -> &'static str {
+    match permission {
+        Permission::Read => t.permission.read,
+        Permission::ReverseCheck => t.permission.reverse_check,
+        Permission::Compensate => t.permission.compensate,
+        Permission::AcknowledgeAlert => t.permission.acknowledge_alert,
+        Permission::RevealBodies => t.permission.reveal_bodies,
+        Permission::EditAlertRules => t.permission.edit_alert_rules,
+        Permission::DriveDemo => t.permission.drive_demo,
+        Permission::ReportEvents => t.permission.report_events,
+    }
+}
+
+pub fn theme(t: &Texts, theme: Theme) -> &'static str {
+    match theme {
+        Theme::System => t.theme.system,
+        Theme::Light => t.theme.light,
+        Theme::Dark => t.theme.dark,
+    }
+}
+
+/// Why an action is not offered, as one sentence.
+pub fn why(t: &Texts, why: &Why) -> String {
+    let texts = &t.why;
+    match why {
+        Why::Role { role: held } => texts.role(role(t, *held)),
+        Why::Settled { state: settled } => texts.settled(state(t, *settled)),
+        Why::UnknownState => texts.unknown_state.into(),
+        Why::StillRunning => texts.still_running.into(),
+        Why::NotExpressible { reason } => reason.clone(),
+        Why::BeingSettled => texts.being_settled.into(),
+        Why::NoEvidence => texts.no_evidence.into(),
+        Why::EvidenceExpired => texts.evidence_expired.into(),
+        Why::EffectExists { action: Action::Replay } => texts.effect_exists_replay.into(),
+        Why::EffectExists { .. } => texts.effect_exists.into(),
+        Why::NoEffect => texts.no_effect.into(),
+        Why::SecondPerson { verdict: found } => texts.second_person(verdict(t, *found)),
+    }
+}
+
+/// One reason behind a verdict.
+pub fn reason(t: &Texts, reason: &Reason) -> String {
+    let texts = &t.reason;
+    let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| texts.nothing.to_owned());
+    match reason {
+        Reason::RowAgrees { check } => texts.row_agrees(check),
+        Reason::NoRow { check } => texts.no_row(check),
+        Reason::SoftDeleted { check } => texts.soft_deleted(check),
+        Reason::SeveralRows { check, rows } => texts.several_rows(check, rows),
+        Reason::FieldDiffers { check, field, request, business } => {
+            texts.field_differs(shown(business), check, field, shown(request))
+        }
+        Reason::OutsideExpected { check, field, value, expected } => {
+            texts.outside_expected(check, expected.join(texts.or), field, shown(value))
+        }
+        Reason::RequestLacks { pointer } => texts.request_lacks(pointer),
+        Reason::NotConfigured { biz_type: Some(biz_type) } => texts.not_configured(biz_type),
+        Reason::NotConfigured { biz_type: None } => texts.no_biz_type.into(),
+        Reason::NoBizNo => texts.no_biz_no.into(),
+        Reason::NotPrimary { server } => texts.not_primary(server),
+        Reason::QueryFailed { check, message } => texts.query_failed(check, message),
+        Reason::TimedOut { check } => texts.timed_out(check),
+        Reason::SourceDown { message } => texts.source_down(message),
+    }
+}
+
+/// A service's refusal for a person: translated where it has a word of its own, else the service's sentence.
+pub fn error(locale: Locale, error: &Error) -> String {
+    let texts = &locale.texts().error;
+    match error {
+        Error::Unauthenticated => texts.unauthenticated.into(),
+        Error::Moved { .. } => texts.record_moved.into(),
+        Error::StaleVersion { .. } => texts.stale_version.into(),
+        Error::Busy { .. } => texts.in_progress.into(),
+        Error::KeyReused => texts.key_reused.into(),
+        Error::TooMany { .. } => texts.too_many_attempts.into(),
+        Error::Unavailable { what, message } => texts.unavailable(message, what),
+        Error::Invalid { message }
+        | Error::Forbidden { message }
+        | Error::Refused { message, .. }
+        | Error::Internal { message } => message.clone(),
+        Error::NotFound { .. } => error.to_string(),
+    }
+}
