@@ -62,11 +62,24 @@ fn create(dialect: Dialect, name: &str) -> String {
     }
 }
 
-fn remove(dialect: Dialect, name: &str) -> String {
-    match dialect {
-        Dialect::Mysql => format!("DROP DATABASE IF EXISTS `{name}`"),
-        _ => format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)"),
+async fn remove(server: &str, dialect: Dialect, name: &str) -> Result<(), DbError> {
+    if dialect == Dialect::Mysql {
+        end_sessions(server, name).await?;
+        return run_on(server, &format!("DROP DATABASE IF EXISTS `{name}`")).await;
     }
+    run_on(server, &format!("DROP DATABASE IF EXISTS \"{name}\" WITH (FORCE)")).await
+}
+
+/// A session left in a transaction would hold up the removal for as long as locks may wait.
+async fn end_sessions(server: &str, name: &str) -> Result<(), DbError> {
+    let admin = Db::open(server, &Options { max_connections: 1, ..Options::default() })?;
+    let sessions = "SELECT id FROM information_schema.processlist WHERE db = ?";
+    for row in admin.fetch_all(&Query::raw(sessions, vec![name.into()])).await? {
+        // A session that ended by itself meanwhile is fine.
+        let _ = admin.execute(&Query::raw(format!("KILL {}", row.i64(0)?), vec![])).await;
+    }
+    admin.close().await;
+    Ok(())
 }
 
 async fn run_on(server: &str, sql: &str) -> Result<(), DbError> {
@@ -95,11 +108,11 @@ impl TestDb {
 impl Drop for TestDb {
     fn drop(&mut self) {
         let Some(server) = self.server.take() else { return };
-        let sql = remove(self.db.dialect(), &self.name);
+        let (dialect, name) = (self.db.dialect(), self.name.clone());
         // Dropping happens inside the test's runtime, which must not be blocked on: a thread of its own may wait.
         let removal = thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-            runtime.block_on(run_on(&server, &sql)).map_err(std::io::Error::other)
+            runtime.block_on(remove(&server, dialect, &name)).map_err(std::io::Error::other)
         });
         if !matches!(removal.join(), Ok(Ok(()))) {
             eprintln!("the test database {} was left behind", self.name);
