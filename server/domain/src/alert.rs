@@ -276,7 +276,7 @@ pub enum Step {
     /// Nothing to store.
     Keep,
     /// Store this episode (new or changed).
-    Put(Alert),
+    Put(Box<Alert>),
     /// The pending breach went away before it fired: forget the episode.
     Drop { id: String },
 }
@@ -313,7 +313,7 @@ pub fn advance(
                     silenced_until: None,
                 };
                 fire_when_due(&mut alert, spec, now);
-                Step::Put(alert)
+                Step::Put(Box::new(alert))
             }
         },
         Some(open) => {
@@ -332,7 +332,7 @@ pub fn advance(
                 // Between clear and threshold: hysteresis keeps it firing.
                 (_, None) => {}
             }
-            if alert == *open { Step::Keep } else { Step::Put(alert) }
+            if alert == *open { Step::Keep } else { Step::Put(Box::new(alert)) }
         }
     }
 }
@@ -375,7 +375,7 @@ pub fn preview(rule: &Rule, past: &[PastReading]) -> Preview {
                 if alert.fired_at == Some(*at) {
                     fired_at.push(*at);
                 }
-                open = (alert.state != AlertState::Resolved).then_some(alert);
+                open = (alert.state != AlertState::Resolved).then_some(*alert);
             }
         }
     }

@@ -98,7 +98,7 @@ fn looks_like_card(text: &str) -> bool {
             (_, doubled) => doubled,
         })
         .sum();
-    sum % 10 == 0
+    sum.is_multiple_of(10)
 }
 
 /// Masks `name=value` pairs of a form body; anything else without structure is hidden whole.

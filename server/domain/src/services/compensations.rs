@@ -261,13 +261,26 @@ impl CompensationService {
         let timed_out = outcome.ending == Ending::Succeeded && intent.command.action == Action::MarkTimedOut;
         let late_check_at = timed_out.then(|| now + self.late_check_after);
         let store = &self.records.compensations;
-        store.finish(&intent.id, &self.owner, &outcome, &draft, now, late_check_at).await?;
+        if !store.finish(&intent.id, &self.owner, &outcome, &draft, now, late_check_at).await? {
+            self.contradict(&intent, &outcome).await?;
+        }
         self.records.events.changed(Topic::Records);
         self.records.events.changed(Topic::Audit);
         let stored = store.find(&intent.actor, &intent.command.key).await?;
         stored.and_then(|compensation| compensation.answer()).unwrap_or_else(|| {
             Err(Error::internal("The outcome is not stored yet; send the same command again."))
         })
+    }
+
+    /// Another process resolved this one while it was merely slow. If the two saw different things, the trail says so.
+    async fn contradict(&self, intent: &Compensation, outcome: &Outcome) -> Result<()> {
+        let stored = self.records.compensations.find(&intent.actor, &intent.command.key).await?;
+        if stored.and_then(|stored| stored.outcome).is_some_and(|stored| stored.ending != outcome.ending) {
+            let mut draft = self.outcome_draft(intent, outcome);
+            draft.action = format!("{}.late_outcome", intent.command.action);
+            self.records.audit.append(&draft).await?;
+        }
+        Ok(())
     }
 
     fn outcome_draft(&self, intent: &Compensation, outcome: &Outcome) -> Draft {

@@ -92,7 +92,7 @@ impl StuckService {
         self.records.attach_verdicts(&mut rows).await?;
         let board = Arc::new(Board { rows, more, down, read_at: self.records.clock.now() });
         let mut known = self.board.write().unwrap_or_else(PoisonError::into_inner);
-        let differs = known.as_ref().is_none_or(|known| outline(known) != outline(&board));
+        let differs = known.as_ref().is_none_or(|known| !same_outline(known, &board));
         *known = Some(Arc::clone(&board));
         drop(known);
         if differs {
@@ -231,7 +231,9 @@ impl StuckService {
     }
 }
 
-/// What a page would show differently.
-fn outline(board: &Board) -> (Vec<(&RecordId, Option<DateTime<Utc>>)>, &[(String, String)]) {
-    (board.rows.iter().map(|row| (&row.id, row.verdict_at)).collect(), &board.down)
+/// Whether a page would show two boards differently.
+fn same_outline(left: &Board, right: &Board) -> bool {
+    let rows =
+        |board: &Board| board.rows.iter().map(|row| (row.id.clone(), row.verdict_at)).collect::<Vec<_>>();
+    left.down == right.down && rows(left) == rows(right)
 }
