@@ -101,20 +101,25 @@ fn looks_like_card(text: &str) -> bool {
     sum.is_multiple_of(10)
 }
 
-/// Masks `name=value` pairs of a form body; anything else without structure is hidden whole.
-pub fn mask_text(text: &str) -> String {
+/// Masks JSON by field and form bodies by `name=value` pair; `None` for anything else, which is hidden whole.
+pub fn masked(text: &str) -> Option<String> {
     if let Some(mut value) = crate::json::parse(text) {
         mask_json(&mut value);
-        return value.to_string();
+        return Some(value.to_string());
     }
-    if text.contains('=') && !text.contains(['\n', ' ', '<']) {
+    let is_form = text.contains('=') && !text.contains(['\n', ' ', '<']);
+    is_form.then(|| {
         let pairs = text.split('&').map(|pair| match pair.split_once('=') {
             Some((name, value)) if is_sensitive(name) => format!("{name}={}", mask(value)),
             _ => pair.to_owned(),
         });
-        return pairs.collect::<Vec<_>>().join("&");
-    }
-    format!("({} characters, shown only when revealed)", text.chars().count())
+        pairs.collect::<Vec<_>>().join("&")
+    })
+}
+
+/// [`masked`], with an English sentence in place of what is hidden whole.
+pub fn mask_text(text: &str) -> String {
+    masked(text).unwrap_or_else(|| format!("({} characters, shown only when revealed)", text.chars().count()))
 }
 
 #[cfg(test)]

@@ -1,6 +1,6 @@
 //! The stuck board, kept by a background task, and the checks that fill its lanes.
 
-use super::records::RecordService;
+use super::records::{Checked, RecordService};
 use crate::error::{Error, Result};
 use crate::ports::{RateStore, Runtime, Topic};
 use crate::rates::StuckSample;
@@ -99,6 +99,14 @@ impl StuckService {
             self.records.events.changed(Topic::Records);
         }
         Ok(board)
+    }
+
+    /// Checks one record and puts what it says on the board, so that the next page shows it.
+    pub async fn check(&self, actor: &Actor, id: &RecordId) -> Result<Checked> {
+        let checked = self.records.reverse_check(actor, id).await?;
+        // The background task brings the board up to date if this fails.
+        let _ = self.refresh().await;
+        Ok(checked)
     }
 
     /// Checks every record in scope as a detached run with progress; a second call while one runs joins it.
