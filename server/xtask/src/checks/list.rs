@@ -76,7 +76,8 @@ fn clippy_wasm(project: &Project) -> Result<Command> {
         "--features",
         "hydrate",
     ]);
-    command.args(["--target", wasm::TARGET, "--target-dir"]).arg(project.front());
+    // The profile of the release, so that macros and build scripts are compiled once for both.
+    command.args(["--profile", "front", "--target", wasm::TARGET, "--target-dir"]).arg(project.front());
     command.args(["--", "-D", "warnings"]);
     Ok(command)
 }
