@@ -1,3 +1,6 @@
 //! Everything that speaks HTTP.
 
 pub mod events;
+pub mod password;
+mod problem;
+mod throttle;
