@@ -20,6 +20,7 @@
 //! | [`icon`] | the sprite |
 
 pub mod body_view;
+pub mod chart;
 pub mod confirm;
 pub mod copy;
 pub mod empty;
