@@ -1,0 +1,180 @@
+//! Answers the guard gives itself: stored responses and refusals.
+
+use axum::body::{Body, Bytes};
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde_json::json;
+
+use crate::Happening;
+
+const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
+const BODY_NOT_STORED: HeaderName = HeaderName::from_static("idempotency-body");
+
+/// A response as the record keeps it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Stored {
+    pub status: StatusCode,
+    pub headers: Vec<(String, String)>,
+    /// `None`: the body was not kept.
+    pub body: Option<Bytes>,
+    /// Kept without its body on purpose: too large, or a stream.
+    pub tombstone: bool,
+}
+
+impl Stored {
+    pub(crate) fn happening(&self) -> Happening {
+        match self.body.is_some() || self.tombstone {
+            true => Happening::Hit,
+            false => Happening::MissingResponse,
+        }
+    }
+
+    /// The response for a duplicate.
+    pub(crate) fn replay(&self) -> Response {
+        let mut response = match &self.body {
+            Some(body) => Body::from(body.clone()).into_response(),
+            None => body_not_stored(),
+        };
+        *response.status_mut() = self.status;
+        for (name, value) in self.headers.iter().filter(|_| self.body.is_some()) {
+            if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
+                response.headers_mut().append(name, value);
+            }
+        }
+        if self.body.is_none() {
+            response.headers_mut().insert(BODY_NOT_STORED, HeaderValue::from_static("not-stored"));
+        }
+        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
+        response
+    }
+}
+
+fn body_not_stored() -> Response {
+    axum::Json(json!({
+        "code": "response_not_stored",
+        "detail": "The request was done, with this status; its response is not stored. Do not send it again."
+    }))
+    .into_response()
+}
+
+/// Why the guard answers by itself and runs nothing.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Refusal {
+    BadKey(&'static str),
+    TooLarge,
+    UnreadableBody,
+    Mismatch,
+    InProgress {
+        retry_after_seconds: u64,
+    },
+    /// The outcome is unknown and an operator has to look.
+    Held,
+    /// The record was settled by somebody else while the handler ran.
+    Late,
+    /// The handler ended without an answer.
+    Broke,
+    /// The database is down: nothing was run.
+    StoreDown,
+    /// The handler ran; whether its transaction was committed is not known.
+    NotRecorded,
+}
+
+impl Refusal {
+    pub(crate) fn happening(&self) -> Option<Happening> {
+        match self {
+            Refusal::Mismatch => Some(Happening::PayloadMismatch),
+            Refusal::InProgress { .. } => Some(Happening::Hit),
+            Refusal::Held => Some(Happening::StaleProcessing),
+            Refusal::Late => Some(Happening::LateCompletion),
+            Refusal::Broke | Refusal::NotRecorded => Some(Happening::InDoubt),
+            Refusal::BadKey(_) | Refusal::TooLarge | Refusal::UnreadableBody | Refusal::StoreDown => None,
+        }
+    }
+
+    fn words(&self) -> (StatusCode, &'static str, &'static str, &'static str) {
+        match self {
+            Refusal::BadKey(detail) => {
+                (StatusCode::BAD_REQUEST, "bad_key", "No usable idempotency key", detail)
+            }
+            Refusal::TooLarge => (
+                StatusCode::PAYLOAD_TOO_LARGE,
+                "too_large",
+                "Body too large",
+                "The request body is larger than this route takes.",
+            ),
+            Refusal::UnreadableBody => (
+                StatusCode::BAD_REQUEST,
+                "unreadable_body",
+                "Body not received",
+                "The request body ended early; send the request again with the same key.",
+            ),
+            Refusal::Mismatch => (
+                StatusCode::UNPROCESSABLE_ENTITY,
+                "key_reused",
+                "Key used for another request",
+                "This idempotency key belongs to a request with another content. Use a new key for a new request.",
+            ),
+            Refusal::InProgress { .. } => (
+                StatusCode::CONFLICT,
+                "in_progress",
+                "Still processing",
+                "The first request with this key is still processing. Ask again later with the same key.",
+            ),
+            Refusal::Held => (
+                StatusCode::CONFLICT,
+                "held",
+                "Needs a manual check",
+                "The outcome of the first request is not known and is being checked by hand. It will not be run again by itself.",
+            ),
+            Refusal::Late => (
+                StatusCode::CONFLICT,
+                "late",
+                "Settled meanwhile",
+                "This request took so long that its record was settled otherwise. Ask again with the same key.",
+            ),
+            Refusal::Broke => (
+                StatusCode::INTERNAL_SERVER_ERROR,
+                "outcome_unknown",
+                "Outcome unknown",
+                "The request ended without an answer; it may have taken effect. Keep the key: a new one could do it twice.",
+            ),
+            Refusal::StoreDown => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "store_unavailable",
+                "Try again later",
+                "The idempotency table cannot be reached, so nothing was done. Send the request again with the same key.",
+            ),
+            Refusal::NotRecorded => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "not_recorded",
+                "Outcome not recorded",
+                "The outcome could not be recorded. Ask again with the same key to learn it.",
+            ),
+        }
+    }
+
+    fn retry_after_seconds(&self) -> Option<u64> {
+        match self {
+            Refusal::InProgress { retry_after_seconds } => Some((*retry_after_seconds).clamp(1, 60)),
+            Refusal::StoreDown | Refusal::NotRecorded => Some(5),
+            _ => None,
+        }
+    }
+}
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        let (status, code, title, detail) = self.words();
+        let problem = json!({
+            "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail, "code": code
+        });
+        let mut response = (status, problem.to_string()).into_response();
+        let headers = response.headers_mut();
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
+        if let Some(seconds) = self.retry_after_seconds() {
+            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+        }
+        response
+    }
+}

@@ -1,0 +1,216 @@
+//! Running the handler under a claim, and writing its outcome back.
+
+use std::future::{Future, pending};
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::body::{Body, Bytes};
+use axum::extract::Request;
+use axum::http::StatusCode;
+use axum::http::request::Parts;
+use axum::response::{IntoResponse, Response};
+use db::{DbError, Tx};
+use futures::FutureExt;
+use tokio::time::Instant;
+use tower::ServiceExt;
+
+use crate::answer::{Refusal, Stored};
+use crate::capture::capture;
+use crate::claim::{Claim, Outcome};
+use crate::flight::Told;
+use crate::guard::Guard;
+use crate::happening::Happening;
+use crate::layer::Handler;
+use crate::policy::{OnRefusal, Policy};
+use crate::table::{PHASE_SENT, PHASE_UNKNOWN, STATUS_TIMEOUT, status_word};
+
+/// A lease is renewed when this share of it has passed.
+const RENEWALS_PER_LEASE: u32 = 3;
+
+/// How often the write-back of work that is already done is tried.
+const WRITE_BACK_ATTEMPTS: u32 = 5;
+
+/// How a run ended: for the first client, for those who waited, for the counters.
+pub(crate) struct Ran {
+    pub response: Response,
+    pub told: Told,
+    pub happening: Happening,
+}
+
+/// What became of a write-back.
+enum Written {
+    Done,
+    /// The record had been settled by somebody else.
+    Late,
+    /// Certainly not written, and the business with it rolled back.
+    Undone,
+    /// Written or not: nobody knows.
+    Unclear,
+}
+
+impl Guard {
+    pub(crate) async fn run<S: Handler>(
+        &self,
+        policy: &Policy,
+        claim: &Claim,
+        parts: Parts,
+        body: Bytes,
+        inner: S,
+    ) -> Ran {
+        let mut request = Request::from_parts(parts, Body::from(body));
+        request.extensions_mut().insert(claim.clone());
+        let handled = AssertUnwindSafe(inner.oneshot(request)).catch_unwind();
+        match self.keep_alive(policy, claim, handled).await {
+            Ok(Ok(response)) => match outcome(policy, &response) {
+                Outcome::Definitive => self.settle(claim, response).await,
+                Outcome::RolledBack => self.give_back(claim, response).await,
+                Outcome::Unknown => self.leave_open(claim, response).await,
+            },
+            Ok(Err(never)) => match never {},
+            Err(_panic) => self.leave_open(claim, Refusal::Broke.into_response()).await,
+        }
+    }
+
+    /// Renews the lease while `work` goes on, up to the policy's longest run.
+    async fn keep_alive<T>(&self, policy: &Policy, claim: &Claim, work: impl Future<Output = T>) -> T {
+        let renewals = async {
+            let end = Instant::now() + policy.max_run;
+            let pause = (policy.lease / RENEWALS_PER_LEASE).max(Duration::from_millis(10));
+            while Instant::now() < end {
+                tokio::time::sleep(pause).await;
+                if let Ok(false) = self.table().renew(claim.hold(), policy.lease).await {
+                    break;
+                }
+            }
+            pending().await
+        };
+        tokio::select! {
+            biased;
+            done = work => done,
+            never = renewals => never,
+        }
+    }
+
+    async fn settle(&self, claim: &Claim, response: Response) -> Ran {
+        let (stored, response) = capture(response, self.settings().max_response).await;
+        match self.write_back(claim, &stored).await {
+            Written::Done => {
+                Ran { response, told: Told::Stored(Arc::new(stored)), happening: Happening::Executed }
+            }
+            Written::Late => refused(Refusal::Late, Happening::LateCompletion),
+            Written::Undone => {
+                self.give_back(claim, Refusal::StoreDown.into_response()).await
+            }
+            Written::Unclear => refused(Refusal::NotRecorded, Happening::InDoubt),
+        }
+    }
+
+    async fn write_back(&self, claim: &Claim, stored: &Stored) -> Written {
+        match claim.take_tx() {
+            Ok(Some(tx)) => self.write_back_with(tx, claim, stored).await,
+            Ok(None) => self.write_back_alone(claim, stored).await,
+            Err(_) => Written::Unclear,
+        }
+    }
+
+    async fn write_back_with(&self, mut tx: Tx, claim: &Claim, stored: &Stored) -> Written {
+        match tx.execute(&self.table().finish(claim.hold(), stored)).await {
+            Ok(1) => match tx.commit().await {
+                Ok(()) => Written::Done,
+                Err(DbError::Busy(_)) => Written::Undone,
+                Err(e) => unclear(&e),
+            },
+            Ok(_) => {
+                // The transaction ends here, before anybody asks again.
+                let _ = tx.rollback().await;
+                Written::Late
+            }
+            // Not committed, so nothing of it happened.
+            Err(e) => {
+                tracing::warn!(error = %e, "the business transaction was rolled back");
+                let _ = tx.rollback().await;
+                Written::Undone
+            }
+        }
+    }
+
+    /// The effect is there already, so the record is all that can be lost: try hard.
+    async fn write_back_alone(&self, claim: &Claim, stored: &Stored) -> Written {
+        let finish = self.table().finish(claim.hold(), stored);
+        let mut pause = Duration::from_millis(20);
+        let mut attempt = 1;
+        loop {
+            let outcome = match self.table().db.execute(&finish).await {
+                Ok(1) => Ok(Written::Done),
+                Ok(_) => self.look_back(claim, stored).await,
+                Err(e) => Err(e),
+            };
+            match outcome {
+                Ok(written) => return written,
+                Err(e) if attempt == WRITE_BACK_ATTEMPTS => return unclear(&e),
+                Err(_) => tokio::time::sleep(pause).await,
+            }
+            pause *= 3;
+            attempt += 1;
+        }
+    }
+
+    /// Nothing was changed: an earlier attempt did it, or the record was settled while the handler ran.
+    async fn look_back(&self, claim: &Claim, stored: &Stored) -> Result<Written, DbError> {
+        let hold = claim.hold();
+        let record = self.table().read(&hold.key, Duration::ZERO).await?;
+        let Some(record) = record.filter(|record| record.owner.as_ref() == Some(&hold.owner)) else {
+            return Ok(Written::Late);
+        };
+        if record.status == status_word(stored.status) && record.fence == hold.fence {
+            return Ok(Written::Done);
+        }
+        if record.status == STATUS_TIMEOUT {
+            self.table().finish_late(hold, stored).await?;
+        }
+        Ok(Written::Late)
+    }
+
+    /// Nothing happened: the key is free for the next request.
+    async fn give_back(&self, claim: &Claim, response: Response) -> Ran {
+        if let Ok(Some(tx)) = claim.take_tx() {
+            let _ = tx.rollback().await;
+        }
+        if let Err(e) = self.table().release(claim.hold()).await {
+            tracing::warn!(error = %e, "a rolled-back record stays PROCESSING until its lease ends");
+        }
+        Ran { response, told: Told::Again, happening: Happening::Executed }
+    }
+
+    /// The effect may have happened: the record stays PROCESSING, and says how far the work got.
+    async fn leave_open(&self, claim: &Claim, response: Response) -> Ran {
+        if let Ok(Some(tx)) = claim.take_tx() {
+            let _ = tx.rollback().await;
+        }
+        let phase = if claim.was_sent() { PHASE_SENT } else { PHASE_UNKNOWN };
+        if let Err(e) = self.table().note(claim.hold(), phase, true).await {
+            tracing::warn!(error = %e, "a record with an unknown outcome keeps its lease until it ends");
+        }
+        Ran { response, told: Told::Again, happening: Happening::InDoubt }
+    }
+}
+
+fn refused(refusal: Refusal, happening: Happening) -> Ran {
+    Ran { response: refusal.into_response(), told: Told::Again, happening }
+}
+
+fn unclear(error: &DbError) -> Written {
+    tracing::warn!(%error, "an outcome could not be recorded");
+    Written::Unclear
+}
+
+fn outcome(policy: &Policy, response: &Response) -> Outcome {
+    let status: StatusCode = response.status();
+    match response.extensions().get::<Outcome>() {
+        Some(outcome) => *outcome,
+        None if status.is_server_error() => Outcome::Unknown,
+        None if status.is_client_error() && policy.on_refusal == OnRefusal::Retry => Outcome::RolledBack,
+        None => Outcome::Definitive,
+    }
+}
