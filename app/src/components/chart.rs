@@ -1,6 +1,7 @@
 //! Rates over time as SVG, drawn by plotters on the server. Colours are class names: plotters draws in stand-in colours
 //! that are swapped for classes, so that the theme decides and no style attribute is needed. The table below the chart
-//! holds the same values for screen readers, and for the cursor that reads them under the pointer.
+//! holds the same values for screen readers, and for the cursor that reads them under the pointer: each row knows its
+//! place as a share of the plot's width.
 //!
 //! ```ignore
 //! Chart::new(t.overview.rates, from_ms, to_ms, Unit::Share)
@@ -20,13 +21,15 @@ use plotters::drawing::IntoDrawingArea;
 use plotters::element::PathElement;
 use plotters::style::{Color, RGBColor};
 
-const FRAME: Frame = Frame { width: 1130.0, height: 240.0, left: 52.0, right: 20.0, top: 12.0, bottom: 26.0 };
+/// Two drawings of the same chart; the style sheet shows the one that fits, so that labels stay legible on a phone.
+const WIDE: Frame = Frame { width: 1130.0, height: 240.0, left: 52.0, right: 20.0, top: 12.0, bottom: 26.0 };
+const NARROW: Frame = Frame { width: 380.0, height: 210.0, left: 40.0, right: 12.0, top: 12.0, bottom: 24.0 };
 const SPARK: Frame = Frame { width: 96.0, height: 24.0, left: 1.0, right: 1.0, top: 2.0, bottom: 2.0 };
 /// plotters draws in whole units; ten to a user unit keep lines smooth.
 const FINENESS: f64 = 10.0;
 const Y_TICKS: usize = 4;
-/// Labels along the time axis, at most.
-const X_TICKS: i64 = 8;
+/// User units that a label of the time axis needs.
+const X_LABEL: f64 = 85.0;
 const HOUR_MS: i64 = 3_600_000;
 
 /// What the values are.
@@ -127,85 +130,97 @@ impl Chart {
     }
 
     pub fn view(&self, visit: &Visit) -> AnyView {
-        let values = self.series.iter().flat_map(|series| series.points.iter().filter_map(|(_, value)| *value));
-        let highest = values.chain(self.thresholds.iter().map(|line| line.value)).fold(0.0, f64::max);
-        let ticks = nice_ticks(highest, Y_TICKS);
-        let top_value = ticks.last().copied().unwrap_or(1.0);
-        let scale = Scale { frame: FRAME, from_ms: self.from_ms, to_ms: self.to_ms, top_value };
-        let bottom = FRAME.height - FRAME.bottom;
         view! {
-            <figure class="chart" data-chart="" data-width=FRAME.width>
+            <figure class="chart" data-chart="">
                 <p class="values" data-values="" aria-live="polite"></p>
-                <svg viewBox=format!("0 0 {} {}", FRAME.width, FRAME.height) role="img" aria-label=self.title.clone() tabindex="0">
-                    {self.y_axis(visit, &scale, &ticks)}
-                    {self.x_axis(visit.zone(), &scale)}
-                    <g inner_html=self.lines(&scale)></g>
-                    {self.threshold_labels(&scale)}
-                    {self.marker_dots(&scale)}
-                    <line class="cursor" data-cursor="" x1="0" x2="0" y1=FRAME.top y2=bottom></line>
-                </svg>
-                {self.table(visit, &scale)}
+                {self.drawing(visit, "wide", WIDE)}
+                {self.drawing(visit, "narrow", NARROW)}
+                {self.table(visit)}
             </figure>
         }
         .into_any()
     }
 
+    fn drawing(&self, visit: &Visit, class: &'static str, frame: Frame) -> impl IntoView + use<> {
+        let values = self.series.iter().flat_map(|series| series.points.iter().filter_map(|(_, value)| *value));
+        let highest = values.chain(self.thresholds.iter().map(|line| line.value)).fold(0.0, f64::max);
+        let ticks = nice_ticks(highest, Y_TICKS);
+        let top_value = ticks.last().copied().unwrap_or(1.0);
+        let scale = Scale { frame, from_ms: self.from_ms, to_ms: self.to_ms, top_value };
+        view! {
+            <svg class=class viewBox=format!("0 0 {} {}", frame.width, frame.height) role="img" tabindex="0"
+                aria-label=self.title.clone() data-left=frame.left data-span=frame.plot_width() data-width=frame.width>
+                {self.y_axis(visit, &scale, &ticks)}
+                {self.x_axis(visit.zone(), &scale)}
+                <g inner_html=self.lines(&scale)></g>
+                {self.threshold_labels(&scale)}
+                {self.marker_dots(&scale)}
+                <line class="cursor" data-cursor="" x1="0" x2="0" y1=frame.top y2=frame.height - frame.bottom></line>
+            </svg>
+        }
+    }
+
     fn y_axis(&self, visit: &Visit, scale: &Scale, ticks: &[f64]) -> impl IntoView + use<> {
+        let frame = scale.frame;
         let step = ticks.get(1).copied().unwrap_or(1.0);
         let lines = ticks.iter().map(|tick| {
             let y = tenth(scale.y(*tick));
             let label = axis_label(visit, self.unit, *tick, step);
             view! {
-                <line class="grid" x1=FRAME.left x2=FRAME.width - FRAME.right y1=y y2=y></line>
-                <text x=FRAME.left - 8.0 y=y + 4.0 text-anchor="end">{label}</text>
+                <line class="grid" x1=frame.left x2=frame.width - frame.right y1=y y2=y></line>
+                <text x=frame.left - 8.0 y=y + 4.0 text-anchor="end">{label}</text>
             }
         });
         lines.collect_view()
     }
 
     fn x_axis(&self, zone: Tz, scale: &Scale) -> impl IntoView + use<> {
-        let step = x_step(self.to_ms - self.from_ms);
+        let frame = scale.frame;
+        let step = x_step(self.to_ms - self.from_ms, (frame.plot_width() / X_LABEL) as i64);
         let pattern = if step < 24 * HOUR_MS { "%H:%M" } else { "%m-%d" };
         let labels = x_ticks(self.from_ms, self.to_ms, step, zone).into_iter().filter_map(|ms| {
             let text = zone.timestamp_millis_opt(ms).single()?.format(pattern).to_string();
-            Some(view! { <text x=tenth(scale.x(ms)) y=FRAME.height - 8.0 text-anchor="middle">{text}</text> })
+            Some(view! { <text x=tenth(scale.x(ms)) y=frame.height - 8.0 text-anchor="middle">{text}</text> })
         });
         labels.collect_view()
     }
 
     /// The lines of series and thresholds, as plotters draws them.
     fn lines(&self, scale: &Scale) -> String {
+        let frame = scale.frame;
         let thresholds = self.thresholds.iter().map(|threshold| {
             let y = scale.y(threshold.value);
-            (threshold.level.class(), vec![(FRAME.left, y), (FRAME.width - FRAME.right, y)])
+            (threshold.level.class(), vec![(frame.left, y), (frame.width - frame.right, y)])
         });
         let series = self.series.iter().flat_map(|series| {
             runs(&series.points)
                 .into_iter()
                 .map(|run| (series.line.class(), run.iter().map(|(ms, value)| (scale.x(*ms), scale.y(*value))).collect()))
         });
-        draw(FRAME, thresholds.chain(series).collect())
+        draw(frame, thresholds.chain(series).collect())
     }
 
     fn threshold_labels(&self, scale: &Scale) -> impl IntoView + use<> {
+        let right = scale.frame.width - scale.frame.right - 4.0;
         let labels = self.thresholds.iter().map(|threshold| {
             let y = tenth(scale.y(threshold.value)) - 5.0;
-            view! { <text x=FRAME.width - FRAME.right - 4.0 y=y text-anchor="end">{threshold.label.clone()}</text> }
+            view! { <text x=right y=y text-anchor="end">{threshold.label.clone()}</text> }
         });
         labels.collect_view()
     }
 
     fn marker_dots(&self, scale: &Scale) -> impl IntoView + use<> {
         let dots = self.markers.iter().map(|(ms, label)| {
-            let (x, y) = (tenth(scale.x(*ms)), FRAME.height - FRAME.bottom);
+            let (x, y) = (tenth(scale.x(*ms)), scale.frame.height - scale.frame.bottom);
             view! { <circle class="marker" cx=x cy=y r="4"><title>{label.clone()}</title></circle> }
         });
         dots.collect_view()
     }
 
-    fn table(&self, visit: &Visit, scale: &Scale) -> impl IntoView + use<> {
+    fn table(&self, visit: &Visit) -> impl IntoView + use<> {
         let t = &visit.texts().chart;
         let headings = self.series.iter().map(|series| view! { <th scope="col" class="num">{series.label.clone()}</th> });
+        let span = (self.to_ms - self.from_ms).max(1) as f64;
         let moments = self.series.first().map(|series| series.points.as_slice()).unwrap_or_default();
         let rows = moments.iter().enumerate().map(|(index, (ms, _))| {
             let at = DateTime::from_timestamp_millis(*ms).unwrap_or_default();
@@ -215,7 +230,7 @@ impl Chart {
                 view! { <td class="num" data-label=series.label.clone()>{text}</td> }
             });
             let moment = visit.zone().from_utc_datetime(&at.naive_utc()).format("%m-%d %H:%M").to_string();
-            view! { <tr data-x=tenth(scale.x(*ms))><th scope="row">{moment}</th>{cells.collect_view()}</tr> }
+            view! { <tr data-x=format!("{:.4}", (ms - self.from_ms) as f64 / span)><th scope="row">{moment}</th>{cells.collect_view()}</tr> }
         });
         view! {
             <details>
@@ -310,11 +325,11 @@ fn exact(visit: &Visit, unit: Unit, value: f64) -> String {
     }
 }
 
-/// The step of the time axis that leaves at most [`X_TICKS`] labels.
-fn x_step(span_ms: i64) -> i64 {
+/// The step of the time axis that leaves at most so many labels.
+fn x_step(span_ms: i64, labels: i64) -> i64 {
     const MINUTES: [i64; 11] = [5, 10, 15, 30, 60, 120, 180, 240, 480, 720, 1_440];
-    let fits = MINUTES.into_iter().map(|minutes| minutes * 60_000).find(|step| span_ms / step <= X_TICKS);
-    fits.unwrap_or_else(|| (span_ms / X_TICKS / (24 * HOUR_MS) + 1) * 24 * HOUR_MS)
+    let fits = MINUTES.into_iter().map(|minutes| minutes * 60_000).find(|step| span_ms / step <= labels);
+    fits.unwrap_or_else(|| (span_ms / labels / (24 * HOUR_MS) + 1) * 24 * HOUR_MS)
 }
 
 /// Moments at whole steps of the zone's own clock.
@@ -335,7 +350,7 @@ mod tests {
 
     #[test]
     fn lines_carry_classes_and_no_colour_of_their_own() {
-        let svg = draw(FRAME, vec![("s1", vec![(52.0, 100.0), (60.5, 90.0)]), ("threshold", vec![(52.0, 30.0), (1110.0, 30.0)])]);
+        let svg = draw(WIDE, vec![("s1", vec![(52.0, 100.0), (60.5, 90.0)]), ("threshold", vec![(52.0, 30.0), (1110.0, 30.0)])]);
         assert!(svg.contains(r#"class="s1""#) && svg.contains(r#"class="threshold""#), "{svg}");
         assert!(svg.contains("520,1000 605,900"), "{svg}");
         assert!(!svg.contains('#') && !svg.contains("style"), "{svg}");
@@ -352,11 +367,11 @@ mod tests {
     #[test]
     fn the_time_axis_stands_on_the_zones_own_hours() {
         let day = 24 * HOUR_MS;
-        assert_eq!(x_step(day), 180 * 60_000);
-        let ticks = x_ticks(0, day, x_step(day), Tz::Asia__Shanghai);
+        assert_eq!(x_step(day, 8), 180 * 60_000);
+        let ticks = x_ticks(0, day, x_step(day, 8), Tz::Asia__Shanghai);
         // 1970-01-01T00:00Z is 08:00 in Shanghai; the next whole three hours are 09:00 there.
         assert_eq!(ticks[0], HOUR_MS);
-        assert!(ticks.len() <= X_TICKS as usize + 1);
-        assert_eq!(x_step(7 * day), day);
+        assert_eq!(ticks.len(), 8);
+        assert_eq!(x_step(7 * day, 8), day);
     }
 }

@@ -1,10 +1,10 @@
 //! Reads a chart under the pointer, or with the arrow keys: a line at the nearest moment and all values there.
-//! The values are the cells of the chart's own table, already in the reader's language; each row carries its `data-x`.
+//! The values are the cells of the chart's own table, already in the reader's language; each row
+//! carries its place in `data-x`.
 
 use super::dom;
 use leptos::ev;
 use leptos::prelude::window_event_listener;
-use wasm_bindgen::JsCast;
 use web_sys::{Element, KeyboardEvent, PointerEvent};
 
 pub fn start() {
@@ -13,17 +13,19 @@ pub fn start() {
 }
 
 fn pointed(event: &PointerEvent) {
-    let Some(chart) = dom::about(event, "[data-chart]") else { return };
-    let Ok(Some(drawing)) = chart.query_selector("svg") else { return };
-    let (area, width) = (drawing.get_bounding_client_rect(), number(&chart, "data-width"));
-    if area.width() > 0.0
-        && let Some(width) = width
-    {
-        let x = (f64::from(event.client_x()) - area.left()) / area.width() * width;
+    let Some(drawing) = dom::about(event, "[data-chart] svg[data-width]") else { return };
+    let Some(chart) = chart_of(&drawing) else { return };
+    let area = drawing.get_bounding_client_rect();
+    let (Some(left), Some(span), Some(width)) = (number(&drawing, "data-left"), number(&drawing, "data-span"), number(&drawing, "data-width"))
+    else {
+        return;
+    };
+    if area.width() > 0.0 {
+        let share = ((f64::from(event.client_x()) - area.left()) / area.width() * width - left) / span;
         let rows = rows(&chart);
-        let nearest = rows.iter().min_by(|(a, _), (b, _)| (a - x).abs().total_cmp(&(b - x).abs()));
-        if let Some((x, row)) = nearest {
-            show(&chart, *x, row);
+        let nearest = rows.iter().min_by(|(a, _), (b, _)| (a - share).abs().total_cmp(&(b - share).abs()));
+        if let Some((share, row)) = nearest {
+            show(&chart, *share, row);
         }
     }
 }
@@ -34,39 +36,46 @@ fn stepped(event: &KeyboardEvent) {
         "ArrowRight" => 1,
         _ => return,
     };
-    let Some(chart) = dom::about(event, "[data-chart]") else { return };
+    let Some(chart) = dom::about(event, "[data-chart] svg").and_then(|drawing| chart_of(&drawing)) else { return };
     let rows = rows(&chart);
     let Some(last) = rows.len().checked_sub(1) else { return };
-    let current =
-        number(&chart, "data-at").and_then(|at| rows.iter().position(|(x, _)| (x - at).abs() < 0.01));
+    let current = number(&chart, "data-at").and_then(|at| rows.iter().position(|(share, _)| *share == at));
     let next = current.map_or(last, |current| current.saturating_add_signed(by).min(last));
     event.prevent_default();
     show(&chart, rows[next].0, &rows[next].1);
 }
 
+fn chart_of(drawing: &Element) -> Option<Element> {
+    drawing.closest("[data-chart]").ok().flatten()
+}
+
+/// The chart's moments: their place as a share of the plot's width, and their row of values.
 fn rows(chart: &Element) -> Vec<(f64, Element)> {
-    dom::within(chart, "tr[data-x]")
-        .into_iter()
-        .filter_map(|row| Some((number(&row, "data-x")?, row)))
-        .collect()
+    dom::within(chart, "tr[data-x]").into_iter().filter_map(|row| Some((number(&row, "data-x")?, row))).collect()
 }
 
 fn number(element: &Element, attribute: &str) -> Option<f64> {
     element.get_attribute(attribute)?.parse().ok()
 }
 
-fn show(chart: &Element, x: f64, row: &Element) {
-    let x = x.to_string();
-    dom::set(chart, "data-at", Some(&x));
-    if let Ok(Some(line)) = chart.query_selector("[data-cursor]") {
+fn show(chart: &Element, share: f64, row: &Element) {
+    dom::set(chart, "data-at", Some(&share.to_string()));
+    for drawing in dom::within(chart, "svg[data-width]") {
+        place_cursor(&drawing, share);
+    }
+    let Ok(Some(values)) = chart.query_selector("[data-values]") else { return };
+    let cells = dom::within(row, "th, td").into_iter().map(|cell| {
+        let text = cell.text_content().unwrap_or_default();
+        cell.get_attribute("data-label").map_or_else(|| text.clone(), |label| [label.as_str(), " ", &text].concat())
+    });
+    values.set_text_content(Some(&cells.collect::<Vec<_>>().join(" · ")));
+}
+
+fn place_cursor(drawing: &Element, share: f64) {
+    let (Some(left), Some(span)) = (number(drawing, "data-left"), number(drawing, "data-span")) else { return };
+    let x = (left + share * span).to_string();
+    if let Ok(Some(line)) = drawing.query_selector("[data-cursor]") {
         dom::set(&line, "x1", Some(&x));
         dom::set(&line, "x2", Some(&x));
     }
-    let Ok(Some(values)) = chart.query_selector("[data-values]") else { return };
-    let cells = dom::within(row.unchecked_ref(), "th, td").into_iter().map(|cell| {
-        let text = cell.text_content().unwrap_or_default();
-        cell.get_attribute("data-label")
-            .map_or_else(|| text.clone(), |label| [label.as_str(), " ", &text].concat())
-    });
-    values.set_text_content(Some(&cells.collect::<Vec<_>>().join(" · ")));
 }
