@@ -12,6 +12,8 @@ pub const THEME: &str = "amends_theme";
 pub const LANGUAGE: &str = "amends_lang";
 pub const ZONE: &str = "amends_zone";
 const FLASH: &str = "amends_flash";
+/// The record whose bodies the next page shows, asked for by a post.
+const REVEAL: &str = "amends_reveal";
 
 const YEAR_SECONDS: u32 = 365 * 86_400;
 const FLASH_SECONDS: u32 = 60;
@@ -47,6 +49,18 @@ pub fn take_flash(base_path: &str, parts: &Parts) -> Option<Flash> {
     set(base_path, FLASH, "", 0);
     let (kind, text) = value.split_once(':')?;
     Some(Flash { kind: kind.parse().ok()?, text: text.to_owned() })
+}
+
+/// Lets the next page show the bodies of one record; that page checks the right and writes the audit entry.
+pub fn leave_reveal(base_path: &str, record: &str) {
+    set(base_path, REVEAL, record, FLASH_SECONDS);
+}
+
+/// The record whose bodies this page was asked to show, so that they show once.
+pub fn take_reveal(base_path: &str, parts: &Parts) -> Option<String> {
+    let record = read(&parts.headers, REVEAL)?;
+    set(base_path, REVEAL, "", 0);
+    Some(record)
 }
 
 fn set(base_path: &str, name: &str, value: &str, max_age: u32) {

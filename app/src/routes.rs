@@ -37,10 +37,17 @@ pub enum Count {
 
 pub const LOGIN: Route = Route { path: "/login", needs: None, title: |t| t.login.title, rail: None };
 
+pub const STUCK: Route = Route::listed("/stuck", |t| t.nav.stuck, Icon::Clock, "s", 0, Some(Count::Stuck));
+
+pub const RECORDS: Route = Route::listed("/records", |t| t.nav.records, Icon::Rows, "r", 0, None);
+
+pub const RECORD: Route =
+    Route { path: "/records/:id", needs: Some(Permission::Read), title: |t| t.record.title, rail: None };
+
 pub const ME: Route = Route { path: "/me", needs: Some(Permission::Read), title: |t| t.nav.me, rail: None };
 
 /// Every page, in the order of the rail.
-pub const ROUTES: &[Route] = &[LOGIN, ME];
+pub const ROUTES: &[Route] = &[LOGIN, STUCK, RECORDS, RECORD, ME];
 
 impl Route {
     /// A page in the rail that everybody who may read can open.

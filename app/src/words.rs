@@ -4,6 +4,7 @@ use crate::context::Theme;
 use crate::i18n::{Locale, Texts};
 use domain::Error;
 use domain::actions::{Action, Why};
+use domain::compensation::{Ending, ReplayAnswer, Settled};
 use domain::evidence::{Reason, Verdict};
 use domain::record::State;
 use domain::roles::{Permission, Role};
@@ -33,6 +34,33 @@ pub fn action(t: &Texts, action: Action) -> &'static str {
         Action::MarkSucceeded => t.action.mark_succeeded,
         Action::MarkTimedOut => t.action.mark_timed_out,
         Action::Replay => t.action.replay,
+    }
+}
+
+pub fn ending(t: &Texts, ending: Ending) -> &'static str {
+    match ending {
+        Ending::Succeeded => t.ending.succeeded,
+        Ending::Refused => t.ending.refused,
+        Ending::Failed => t.ending.failed,
+        Ending::InDoubt => t.ending.in_doubt,
+    }
+}
+
+/// What a compensation came to, as one sentence.
+pub fn settled(t: &Texts, settled: &Settled) -> String {
+    let did = action(t, settled.action);
+    let reads = settled.record.as_ref().map_or(t.settled.unreadable, |row| state(t, row.state));
+    match (settled.outcome, &settled.replay) {
+        (Ending::Succeeded, _) => t.settled.succeeded(did, reads),
+        (Ending::Refused, _) => t.settled.refused(did),
+        (Ending::Failed, Some(ReplayAnswer::NotSent { message })) => t.settled.not_sent(message, reads),
+        (Ending::Failed, Some(ReplayAnswer::Answered { status })) => t.settled.answered(reads, status),
+        (Ending::Failed, _) => t.settled.failed(did, reads),
+        (Ending::InDoubt, Some(ReplayAnswer::Unanswered { message })) => t.settled.unanswered(message, reads),
+        (Ending::InDoubt, Some(ReplayAnswer::Answered { status })) => {
+            t.settled.doubtful_answer(reads, status)
+        }
+        (Ending::InDoubt, _) => t.settled.in_doubt(did, reads),
     }
 }
 
@@ -113,19 +141,35 @@ pub fn reason(t: &Texts, reason: &Reason) -> String {
 
 /// A service's refusal for a person: translated where it has a word of its own, else the service's sentence.
 pub fn error(locale: Locale, error: &Error) -> String {
-    let texts = &locale.texts().error;
+    let t = locale.texts();
+    let texts = &t.error;
     match error {
         Error::Unauthenticated => texts.unauthenticated.into(),
-        Error::Moved { .. } => texts.record_moved.into(),
-        Error::StaleVersion { .. } => texts.stale_version.into(),
+        Error::Moved { current } => texts.record_moved(state(t, current.state)),
+        Error::StaleVersion { current } => texts.stale_version(state(t, current.state)),
         Error::Busy { .. } => texts.in_progress.into(),
         Error::KeyReused => texts.key_reused.into(),
         Error::TooMany { .. } => texts.too_many_attempts.into(),
         Error::Unavailable { what, message } => texts.unavailable(message, what),
-        Error::Invalid { message }
-        | Error::Forbidden { message }
-        | Error::Refused { message, .. }
-        | Error::Internal { message } => message.clone(),
+        Error::Refused { code, message } => refused(t, code).unwrap_or(message).to_owned(),
+        Error::Invalid { message } | Error::Forbidden { message } | Error::Internal { message } => {
+            message.clone()
+        }
         Error::NotFound { .. } => error.to_string(),
     }
+}
+
+/// Refusals of a command whose words do not depend on the record.
+fn refused<'t>(t: &'t Texts, code: &str) -> Option<&'t str> {
+    Some(match code {
+        "unknown_state" => t.why.unknown_state,
+        "still_running" => t.why.still_running,
+        "being_settled" => t.why.being_settled,
+        "no_evidence" => t.why.no_evidence,
+        "evidence_expired" => t.why.evidence_expired,
+        "effect_exists" => t.why.effect_exists,
+        "no_effect" => t.why.no_effect,
+        "evidence_changed" => t.why.evidence_changed,
+        _ => return None,
+    })
 }

@@ -3,7 +3,9 @@
 //! All take form fields and answer with a redirect (see [`answer`]), so that they work without scripts. Addresses are
 //! stable: `/api/fn/<endpoint>`. The server's own layer refuses posts from other sites.
 
+pub mod compensations;
 pub mod preferences;
+pub mod records;
 pub mod session;
 
 use crate::context::{Flash, Visit, local_path};
@@ -20,8 +22,13 @@ pub fn actor() -> domain::Result<Actor> {
 ///
 /// `back` is the address that the form carried; anything that is no path of the console leads to Overview.
 pub fn answer(visit: &Visit, back: &str, outcome: domain::Result<String>) {
+    say(visit, back, outcome.map(Flash::done));
+}
+
+/// As [`answer`], for outcomes that are no error and yet no success.
+pub fn say(visit: &Visit, back: &str, outcome: domain::Result<Flash>) {
     let flash = match outcome {
-        Ok(done) => Flash::done(done),
+        Ok(flash) => flash,
         Err(domain::Error::Unauthenticated) => return redirect(visit, "/login"),
         Err(error) => Flash::failed(words::error(visit.locale(), &error)),
     };

@@ -29,8 +29,8 @@ pub struct BodyView {
     pub masked: bool,
     /// Link or form that reveals the body, for those who may.
     pub reveal: Option<AnyView>,
-    /// Where the whole body can be downloaded.
-    pub download: Option<String>,
+    /// Where the whole body can be downloaded, and the file's name.
+    pub download: Option<(String, String)>,
     /// What stands there when there is no text: not stored, unreadable.
     pub missing: Option<String>,
 }
@@ -39,12 +39,12 @@ impl BodyView {
     pub fn view(self, visit: &Visit) -> AnyView {
         let t = visit.texts();
         let hint = self.text.as_ref().map(|_| hint(visit, self.size, self.masked)).unwrap_or_default();
-        let buttons = self.text.as_ref().map(|_| {
-            let download = self
-                .download
-                .map(|href| view! { <a class="btn sm" href=href download="">{t.body.download}</a> });
-            view! { {self.reveal}{copy_from_button(visit, self.id)}{download} }.into_any()
-        });
+        let copy = self.text.as_ref().map(|_| copy_from_button(visit, self.id));
+        let download = self
+            .download
+            .map(|(href, name)| view! { <a class="btn sm" href=href download=name>{t.body.download}</a> });
+        let buttons = (copy.is_some() || self.reveal.is_some() || download.is_some())
+            .then(|| view! { {self.reveal}{copy}{download} }.into_any());
         let content = match self.text {
             Some(text) => content(visit, self.id, &text),
             None => {

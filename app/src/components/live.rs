@@ -33,15 +33,38 @@ pub fn live(
     refresh: Refresh,
     content: impl IntoView + 'static,
 ) -> AnyView {
-    let topics = topics.iter().map(|topic| word(*topic)).collect::<Vec<_>>().join(" ");
     let (mode, more) = match refresh {
         Refresh::Swap => ("swap", None),
         Refresh::Announce => ("announce", Some(more())),
     };
     view! {
-        <div class="live" id=id data-live-topic=topics data-live-mode=mode>{more}{content}</div>
+        <div class="live" id=id data-live-topic=words(topics) data-live-mode=mode>{more}{content}</div>
     }
     .into_any()
+}
+
+/// A live part that is replaced only when `version` is another than the one shown: nothing moves for a mere second's
+/// difference in an age. For parts with buttons.
+pub fn live_at(
+    id: &'static str,
+    topics: &[Topic],
+    version: String,
+    content: impl IntoView + 'static,
+) -> AnyView {
+    view! {
+        <div class="live" id=id data-live-topic=words(topics) data-live-mode="swap" data-live-version=version>{content}</div>
+    }
+    .into_any()
+}
+
+/// A live part inside a heading or a sentence.
+pub fn live_inline(id: &'static str, topics: &[Topic], content: impl IntoView + 'static) -> AnyView {
+    view! { <span class="live" id=id data-live-topic=words(topics) data-live-mode="swap">{content}</span> }
+        .into_any()
+}
+
+fn words(topics: &[Topic]) -> String {
+    topics.iter().map(|topic| word(*topic)).collect::<Vec<_>>().join(" ")
 }
 
 /// The line that offers new rows; empty and hidden until there are some.

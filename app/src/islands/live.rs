@@ -16,6 +16,8 @@ use web_sys::{DomParser, Element, Event, EventSource, MessageEvent, Response, Su
 
 /// Changes within this time are fetched together.
 const GATHERS: Duration = Duration::from_millis(1_000);
+/// What a part shows, in one word; see `components::live::live_at`.
+const VERSION: &str = "data-live-version";
 /// The wait before a stream that the server refused is tried again.
 const RETRIES: Duration = Duration::from_secs(10);
 
@@ -139,18 +141,17 @@ impl Stream {
         for part in dom::all("[data-live-topic]") {
             let concerns = part.get_attribute("data-live-topic").unwrap_or_default();
             let Some(new) = fresh.get_element_by_id(&part.id()) else { continue };
-            if !concerns.split(' ').any(|topic| topics.contains(topic))
-                || part.inner_html() == new.inner_html()
-            {
+            if !concerns.split(' ').any(|topic| topics.contains(topic)) || is_same(&part, &new) {
                 continue;
             }
             if part.get_attribute("data-live-mode").as_deref() == Some("announce") {
                 self.announce(&part, &new);
-            } else if dom::holds_focus(&part) {
-                // Replacing it would drop the focus; the next change brings it up to date.
+            } else if dom::holds_focus(&part) || holds_dialog(&part) {
+                // Replacing it would drop the focus, or the dialog somebody reads; the next change brings it up to date.
                 self.dirty.borrow_mut().extend(concerns.split(' ').map(str::to_owned));
             } else {
                 part.set_inner_html(&new.inner_html());
+                dom::set(&part, VERSION, new.get_attribute(VERSION).as_deref());
             }
         }
     }
@@ -181,6 +182,18 @@ impl Stream {
             part.set_inner_html(&content);
         }
     }
+}
+
+/// Parts that carry a version are compared by it; others by what they say.
+fn is_same(part: &Element, new: &Element) -> bool {
+    match (part.get_attribute(VERSION), new.get_attribute(VERSION)) {
+        (Some(old), Some(new)) => old == new,
+        _ => part.inner_html() == new.inner_html(),
+    }
+}
+
+fn holds_dialog(part: &Element) -> bool {
+    part.query_selector("dialog[open]").is_ok_and(|dialog| dialog.is_some())
 }
 
 fn rows(part: &Element) -> BTreeMap<String, Element> {

@@ -22,6 +22,10 @@ use std::future::Future;
 mod login;
 mod me;
 mod not_found;
+mod record;
+mod record_row;
+mod records;
+mod stuck;
 
 /// All pages. The paths are those of [`crate::routes::ROUTES`]; a test compares them.
 #[component]
@@ -31,6 +35,9 @@ pub fn App() -> impl IntoView {
         <Router>
             <Routes fallback=not_found::NotFound>
                 <Route path=path!("/login") view=login::Login ssr=SsrMode::Async/>
+                <Route path=path!("/stuck") view=stuck::Stuck ssr=SsrMode::Async/>
+                <Route path=path!("/records") view=records::Records ssr=SsrMode::Async/>
+                <Route path=path!("/records/:id") view=record::Record ssr=SsrMode::Async/>
                 <Route path=path!("/me") view=me::Me ssr=SsrMode::Async/>
             </Routes>
         </Router>

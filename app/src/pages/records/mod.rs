@@ -1,0 +1,190 @@
+//! Records: all of them, newest first, filtered by the address. A search with one match opens it.
+
+mod filter;
+
+use super::record_row::{self, limit, source_down};
+use super::{Sheet, Signed, page, set_status};
+use crate::components::empty;
+use crate::components::filter_bar::{Filter, filter_bar};
+use crate::components::icon::Icon;
+use crate::components::live::{Refresh, live};
+use crate::components::pager::pager;
+use crate::components::panel::Panel;
+use crate::components::table::{Cell, Column, Row, table};
+use crate::components::tag::state_tag;
+use crate::components::time;
+use crate::context::Visit;
+use crate::format;
+use crate::routes;
+use crate::words;
+use domain::page::Limit;
+use domain::ports::{Sources, Topic};
+use domain::record::{RecordRow, State};
+use domain::services::records::RecordPage;
+use filter::Asked;
+use leptos::prelude::*;
+use leptos_axum::ResponseOptions;
+
+#[component]
+pub fn Records() -> impl IntoView {
+    page(&routes::RECORDS, |Signed { visit, actor, console }| async move {
+        let t = &visit.texts().records;
+        let asked = filter::read(&visit);
+        // Without the list of business types the filter is a free text; nothing else depends on it.
+        let types = console.rates.biz_types(&actor).await.unwrap_or_default();
+        let bar = filters(&visit, &console.records.sources, &types);
+        let content = if asked.problems.is_empty() {
+            let cursor = visit.param("cursor");
+            match console.records.list(&actor, &asked.filter, cursor, Limit::default()).await {
+                Ok(found) => match only_match(&asked, &found) {
+                    Some(only) => {
+                        leptos_axum::redirect(&record_row::href(&visit, &only.id));
+                        ().into_any()
+                    }
+                    None => listed(&visit, &asked, found),
+                },
+                Err(error) => {
+                    set_status(use_context::<ResponseOptions>().as_ref(), error.status());
+                    empty::failed(&visit, &error)
+                }
+            }
+        } else {
+            problems(&asked.problems)
+        };
+        let body = view! { {bar}{content} };
+        Ok(Sheet::new(t.title, body).lead(lead(&visit, &asked)))
+    })
+}
+
+/// The one record that a search found. Not while a source is down: it may hold another.
+fn only_match<'a>(asked: &Asked, found: &'a RecordPage) -> Option<&'a RecordRow> {
+    match found.items.as_slice() {
+        [only] if asked.only_search && found.down.is_empty() => Some(only),
+        _ => None,
+    }
+}
+
+fn lead(visit: &Visit, asked: &Asked) -> String {
+    let t = &visit.texts().records;
+    match &asked.filter.search {
+        Some(text) => t.lead_search(text),
+        None if asked.filter.oldest_first() => t.lead_oldest.to_owned(),
+        None => t.lead.to_owned(),
+    }
+}
+
+fn filters(visit: &Visit, sources: &Sources, types: &[(String, String)]) -> AnyView {
+    let texts = visit.texts();
+    let t = &texts.records;
+    let states = State::ALL.map(|state| (state.as_str().to_owned(), words::state(texts, state).to_owned()));
+    let yes_no =
+        [("true", texts.common.yes), ("false", texts.common.no)].map(|(v, word)| (v.into(), word.into()));
+    let pair = |name: &str| (name.to_owned(), name.to_owned());
+    let names: Vec<_> = sources.iter().map(|source| pair(source.name())).collect();
+    let mut biz_types: Vec<&str> = types.iter().map(|(_, name)| name.as_str()).collect();
+    biz_types.extend(visit.param("biz_type"));
+    biz_types.sort_unstable();
+    biz_types.dedup();
+    let biz_type = if types.is_empty() {
+        Filter::text("biz_type", t.biz_type, t.exact)
+    } else {
+        Filter::choice("biz_type", t.biz_type, biz_types.into_iter().map(pair).collect())
+    };
+    let mut bar = vec![
+        Filter::text("q", t.search, t.exact),
+        Filter::choice("state", t.state, states.to_vec()),
+        Filter::choice("stuck", t.stuck, yes_no.to_vec()),
+        biz_type,
+        Filter::text("biz_no", t.biz_no, t.exact),
+        Filter::text("key", t.key, t.exact),
+        Filter::moment("created_from", t.created_from),
+        Filter::moment("created_to", t.created_to),
+    ];
+    if names.len() > 1 {
+        bar.insert(3, Filter::choice("source", t.source, names));
+    }
+    filter_bar(visit, &bar, &[])
+}
+
+fn problems(problems: &[String]) -> AnyView {
+    let lines = problems.iter().map(|problem| view! { <li>{problem.clone()}</li> }).collect_view();
+    view! { <div class="note bad" role="alert">{Icon::Warning.view()}<ul>{lines}</ul></div> }.into_any()
+}
+
+fn listed(visit: &Visit, asked: &Asked, found: RecordPage) -> AnyView {
+    let t = &visit.texts().records;
+    let down = found.down.iter().map(|(source, cause)| source_down(t.source_down(cause, source)));
+    let down = down.collect_view();
+    let narrowed = asked.filter != Default::default() || visit.param("cursor").is_some();
+    let content = if !found.items.is_empty() {
+        let lines = found.items.iter().map(|row| line(visit, row)).collect();
+        let table = table(t.title, columns(visit), lines);
+        view! { {table}{pager(visit, found.items.len(), found.next_cursor.as_deref())} }.into_any()
+    } else if narrowed {
+        empty::no_match(visit, &filter::NAMES)
+    } else if found.down.is_empty() {
+        empty::nothing_wrong(t.none_title, t.none_hint)
+    } else {
+        let t = &visit.texts().stuck;
+        let retry = view! { <a class="btn" href=visit.href_with(&[])>{visit.texts().common.retry}</a> };
+        empty::notice(t.unreadable_title, t.unreadable_hint, retry)
+    };
+    let panel = Panel::new(t.title).hint(t.lead).view(content);
+    let list = live("records-list", &[Topic::Records], Refresh::Announce, panel);
+    view! { {down}{list} }.into_any()
+}
+
+fn columns(visit: &Visit) -> Vec<Column> {
+    let t = &visit.texts().records;
+    vec![
+        Column::text(t.created),
+        Column::text(t.state),
+        Column::text(t.biz_type),
+        Column::text(t.biz_no),
+        Column::text(t.key),
+        Column::text(t.source),
+        Column::text(t.verdict),
+        Column::text(t.updated),
+    ]
+}
+
+fn line(visit: &Visit, row: &RecordRow) -> Row {
+    let updated = match row.updated_at {
+        Some(at) => time::moment(visit, at),
+        None => view! { <span class="quiet">"–"</span> }.into_any(),
+    };
+    let verdict = row.verdict.map(|_| record_row::verdict(visit, row));
+    Row::new(vec![
+        Cell::new(created(visit, row)),
+        Cell::new(state(visit, row)),
+        Cell::new(row.biz_type.clone().unwrap_or_else(|| "–".to_owned())),
+        Cell::new(record_row::biz_no(visit, row)),
+        Cell::new(record_row::key(visit, row)),
+        Cell::new(row.source.clone()),
+        Cell::new(verdict.unwrap_or_else(|| view! { <span class="quiet">"–"</span> }.into_any())),
+        Cell::new(updated),
+    ])
+    .id(row.id.to_string())
+}
+
+fn state(visit: &Visit, row: &RecordRow) -> AnyView {
+    let t = visit.texts();
+    let age = row.age_seconds.filter(|_| row.stuck).map(|seconds| {
+        let limit = limit(visit, row.stuck_after_seconds);
+        view! { <small title=limit>{t.records.stuck_for(format::age(visit.locale(), seconds))}</small> }
+    });
+    view! { <span class="verdict">{state_tag(t, row.state)}{age}</span> }.into_any()
+}
+
+/// When it was created; clocks that run ahead and tables that keep no time say so instead of inventing one.
+fn created(visit: &Visit, row: &RecordRow) -> AnyView {
+    let t = &visit.texts().records;
+    match (row.created_at, row.age_seconds) {
+        (None, _) => view! { <span class="quiet">{t.no_time}</span> }.into_any(),
+        (Some(at), Some(age)) if age < 0 => {
+            let text = t.future(format::age(visit.locale(), age.saturating_neg()));
+            view! { <span class="warn" title=format::absolute(visit.zone(), at)>{text}</span> }.into_any()
+        }
+        (Some(at), _) => time::moment(visit, at),
+    }
+}

@@ -1,0 +1,88 @@
+//! Stuck: the work queue. What is stuck, what the business tables say about it, what to do next.
+
+mod lanes;
+mod queue;
+mod rows;
+mod run;
+
+use super::record_row::{limit, source_down};
+use super::{Sheet, Signed, page};
+use crate::components::empty;
+use crate::components::filter_bar::{Filter, filter_bar};
+use crate::components::icon::Icon;
+use crate::components::live::live_inline;
+use crate::context::Visit;
+use crate::format;
+use crate::routes;
+use domain::ports::{Sources, Topic};
+use domain::stuck::Board;
+use leptos::prelude::*;
+use queue::Queue;
+
+#[component]
+pub fn Stuck() -> impl IntoView {
+    page(&routes::STUCK, |Signed { visit, actor, console }| async move {
+        let t = &visit.texts().stuck;
+        let board = console.stuck.board(&actor).await?;
+        let progress = run::progress(&visit, console.stuck.check_run(&actor)?);
+        let queue = Queue::read(&visit, &board);
+        let content = if board.rows.is_empty() {
+            nothing(&visit, &board)
+        } else {
+            let rows = rows::list(&visit, &actor, &queue)?;
+            let filters = filters(&visit, &queue, &console.records.sources);
+            view! { {lanes::lanes(&visit, &actor, &queue)}{filters}{rows} }.into_any()
+        };
+        let body = view! { {warnings(&visit, &queue)}{progress}{content} };
+        let lead = live_inline("stuck-lead", &[Topic::Records], lead(&visit, &board));
+        let checks = (!board.rows.is_empty()).then(|| run::check_shown(&visit, &actor, &queue));
+        Ok(Sheet::new(t.title, body).lead(lead).actions(checks))
+    })
+}
+
+fn lead(visit: &Visit, board: &Board) -> String {
+    let t = &visit.texts().stuck;
+    let count = board.rows.len() as u64;
+    let oldest = format::age(visit.locale(), board.oldest_seconds().unwrap_or(0));
+    let Some(first) = board.rows.first() else { return t.lead_none.to_owned() };
+    let seconds = first.stuck_after_seconds;
+    if board.rows.iter().all(|row| row.stuck_after_seconds == seconds) {
+        t.lead_same(count, limit(visit, seconds), oldest)
+    } else {
+        t.lead_mixed(count, oldest)
+    }
+}
+
+/// What is missing from the numbers below, or was not understood.
+fn warnings(visit: &Visit, queue: &Queue) -> impl IntoView + use<> {
+    let t = &visit.texts().stuck;
+    let down = queue.board.down.iter().map(|(source, cause)| source_down(t.source_down(cause, source)));
+    let notes = queue
+        .bad_lane
+        .iter()
+        .map(|lane| t.bad_lane(lane))
+        .chain(queue.board.more.then(|| t.more.to_owned()))
+        .map(|text| view! { <p class="note">{Icon::Warning.view()}<span>{text}</span></p> }.into_any());
+    down.chain(notes).collect_view()
+}
+
+fn filters(visit: &Visit, queue: &Queue, sources: &Sources) -> AnyView {
+    let t = &visit.texts().stuck;
+    let pair = |name: &str| (name.to_owned(), name.to_owned());
+    let names: Vec<_> = sources.iter().map(|source| pair(source.name())).collect();
+    let types = queue.biz_types().into_iter().map(pair).collect();
+    let by_source = (names.len() > 1).then(|| Filter::choice("source", t.source, names));
+    let filters: Vec<_> =
+        by_source.into_iter().chain([Filter::choice("biz_type", t.biz_type, types)]).collect();
+    filter_bar(visit, &filters, &["lane"])
+}
+
+/// Nothing is stuck, which is good, unless nobody could be asked.
+fn nothing(visit: &Visit, board: &Board) -> AnyView {
+    let t = &visit.texts().stuck;
+    if board.down.is_empty() {
+        return empty::nothing_wrong(t.none_title, t.none_hint);
+    }
+    let retry = view! { <a class="btn" href=visit.href_with(&[])>{visit.texts().common.retry}</a> };
+    empty::notice(t.unreadable_title, t.unreadable_hint, retry)
+}
