@@ -60,6 +60,8 @@ fn kept_headers(headers: &HeaderMap) -> Vec<(String, String)> {
     headers
         .iter()
         .filter(|(name, _)| !NOT_KEPT.contains(name))
-        .filter_map(|(name, value)| Some((name.to_string(), std::str::from_utf8(value.as_bytes()).ok()?.to_owned())))
+        .filter_map(|(name, value)| {
+            Some((name.to_string(), std::str::from_utf8(value.as_bytes()).ok()?.to_owned()))
+        })
         .collect()
 }

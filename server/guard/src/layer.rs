@@ -212,7 +212,10 @@ impl Guard {
 
     async fn judge(&self, policy: &Policy, ticket: &Ticket, record: &Record) -> Result<Judged, db::DbError> {
         // A collation may find a key that is not this one.
-        if record.key != ticket.key || record.biz_type != policy.biz_type || !self.same(ticket, record).await? {
+        if record.key != ticket.key
+            || record.biz_type != policy.biz_type
+            || !self.same(ticket, record).await?
+        {
             return Ok(Judged::Refuse(Refusal::Mismatch));
         }
         Ok(match record.status.as_str() {

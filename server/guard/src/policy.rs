@@ -41,9 +41,7 @@ impl Template {
             rest = after;
         }
         if pieces.is_empty() {
-            return Err(format!(
-                "{text:?} names no JSON pointer, so every request would have the same key"
-            ));
+            return Err(format!("{text:?} names no JSON pointer, so every request would have the same key"));
         }
         pieces.push(Piece::Literal(rest.to_owned()));
         Ok(Template(pieces))

@@ -99,9 +99,7 @@ impl Guard {
                 Ran { response, told: Told::Stored(Arc::new(stored)), happening: Happening::Executed }
             }
             Written::Late => refused(Refusal::Late, Happening::LateCompletion),
-            Written::Undone => {
-                self.give_back(claim, Refusal::StoreDown.into_response()).await
-            }
+            Written::Undone => self.give_back(claim, Refusal::StoreDown.into_response()).await,
             Written::Unclear => refused(Refusal::NotRecorded, Happening::InDoubt),
         }
     }

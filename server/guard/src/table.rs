@@ -146,9 +146,8 @@ impl Table {
             .and_where(Expr::col("status").eq(record.status.as_str()))
             .and_where(Expr::col("fence").eq(record.fence));
         if record.status == STATUS_PROCESSING {
-            update.and_where(
-                Expr::col("lease_until").is_null().or(Expr::col("lease_until").lte(now(dialect))),
-            );
+            update
+                .and_where(Expr::col("lease_until").is_null().or(Expr::col("lease_until").lte(now(dialect))));
         }
         let taken = self.change(&update, owner).await?;
         Ok(taken.then(|| Hold { key: record.key.clone(), fence: record.fence + 1, owner: owner.to_owned() }))

@@ -30,13 +30,16 @@ impl Ticket {
         let json: Value = serde_json::from_slice(&body).unwrap_or(Value::Null);
         let key = match &policy.key {
             KeySource::Header => header_key(parts)?,
-            KeySource::Template(template) => {
-                template.fill(&json).ok_or(Refusal::BadKey("the body lacks the numbers its key is made of"))?
-            }
+            KeySource::Template(template) => template
+                .fill(&json)
+                .ok_or(Refusal::BadKey("the body lacks the numbers its key is made of"))?,
         };
         check_key(&key)?;
         let biz_no = biz_no(policy, parts, &json);
-        if biz_no.as_ref().is_some_and(|no| no.chars().count() > MAX_CHARS || no.chars().any(char::is_control)) {
+        if biz_no
+            .as_ref()
+            .is_some_and(|no| no.chars().count() > MAX_CHARS || no.chars().any(char::is_control))
+        {
             return Err(Refusal::BadKey("the business number is longer than 255 characters or malformed"));
         }
         let method = parts.method.as_str().to_owned();

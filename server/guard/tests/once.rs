@@ -1,0 +1,356 @@
+//! The guard's promises, on every database.
+
+#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
+
+mod common;
+
+use std::time::Duration;
+
+use common::{Mode, Service, process, re_execute, service};
+use db::testkit::each_database;
+use futures::future::join_all;
+use guard::{Happening, Policy};
+
+const BODY: &str = r#"{"orderNo":"20261201000000000001","amount":128.00}"#;
+const SAME_BODY: &str = "{ \"amount\": 128.00, \"orderNo\": \"20261201000000000001\" }";
+const OTHER_BODY: &str = r#"{"orderNo":"20261201000000000001","amount":129.00}"#;
+const LEASE_OVER: &str = "lease_until = '2020-01-01 00:00:00'";
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c02_c88_two_hundred_identical_requests_have_one_effect_and_one_answer() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Tx).await;
+        let answers = join_all((0..200).map(|_| service.pay("k", BODY))).await;
+        assert_eq!(service.effects().await, 1);
+        assert_eq!(answers.iter().filter(|answer| !answer.replayed()).count(), 1);
+        for answer in &answers {
+            assert_eq!((answer.status, &answer.body), (200, &answers[0].body));
+            assert_eq!(answer.headers.get_all("x-order").iter().count(), 2);
+            assert_eq!(answer.headers["content-type"], "application/json");
+            assert_eq!(answer.headers.contains_key("set-cookie"), !answer.replayed());
+        }
+        assert_eq!(service.counts.of(Happening::Executed), 1);
+        assert_eq!(service.counts.of(Happening::Hit), 199);
+        assert_eq!(service.column("k", "biz_no").await.as_deref(), Some("20261201000000000001"));
+        assert_eq!(service.column("k", "request_body").await.as_deref(), Some(BODY));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c85_the_same_request_again_and_again_is_answered_from_the_record() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Tx).await;
+        let first = service.pay("k", BODY).await;
+        for _ in 0..9 {
+            let again = service.pay("k", SAME_BODY).await;
+            assert!(again.replayed());
+            assert_eq!((again.status, again.body), (first.status, first.body.clone()));
+        }
+        assert_eq!(service.effects().await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn two_processes_over_one_database_have_one_effect() {
+    for test in each_database().await {
+        let one = service(&test, Mode::Tx).await;
+        let two = process(test.reopen().await, "two", Mode::Tx, |policy| policy);
+        let answers =
+            join_all((0..40).map(|n| if n % 2 == 0 { one.pay("k", BODY) } else { two.pay("k", BODY) })).await;
+        assert_eq!(one.effects().await, 1);
+        assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c03_another_body_under_the_same_key_is_refused_even_while_processing() {
+    for test in each_database().await {
+        let one = service(&test, Mode::Tx).await;
+        let two = process(test.reopen().await, "two", Mode::Tx, |policy| policy);
+        one.close_gate();
+        let first = one.pay_in_background("k", BODY);
+        one.handler_began().await;
+        for service in [&one, &two] {
+            let other = service.pay("k", OTHER_BODY).await;
+            assert_eq!((other.status, other.code().as_str()), (422, "key_reused"));
+            assert_eq!(service.counts.of(Happening::PayloadMismatch), 1);
+        }
+        one.open_gate();
+        assert_eq!(first.await.unwrap().status, 200);
+        assert_eq!(one.pay("k", OTHER_BODY).await.status, 422);
+        assert_eq!(one.effects().await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a6_one_key_of_two_business_types_never_shares_an_answer() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Tx).await;
+        assert_eq!(service.pay("k", BODY).await.status, 200);
+        assert_eq!(service.post("/other", &["k"], BODY).await.status, 422);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c04_a_client_that_hangs_up_cancels_nothing() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Tx).await;
+        service.close_gate();
+        let client = service.pay_in_background("k", BODY);
+        service.handler_began().await;
+        client.abort();
+        assert!(client.await.is_err());
+        service.open_gate();
+        service.until_status("k", "SUCCESS").await;
+        assert!(service.pay("k", BODY).await.replayed());
+        assert_eq!(service.effects().await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a4_c33_past_its_wait_a_duplicate_hears_still_processing() {
+    for test in each_database().await {
+        let impatient = |policy: Policy| Policy { max_wait: Duration::from_millis(50), ..policy };
+        service(&test, Mode::Tx).await;
+        let one = process(test.db.clone(), "one", Mode::Tx, impatient);
+        let two = process(test.reopen().await, "two", Mode::Tx, impatient);
+        one.close_gate();
+        let first = one.pay_in_background("k", BODY);
+        one.handler_began().await;
+        for service in [&one, &two] {
+            let waited = service.pay("k", BODY).await;
+            assert_eq!((waited.status, waited.code().as_str()), (409, "in_progress"));
+            assert_eq!(waited.headers["content-type"], "application/problem+json");
+            let retry_after: u64 = waited.headers["retry-after"].to_str().unwrap().parse().unwrap();
+            assert!((1..=60).contains(&retry_after));
+            assert!(String::from_utf8_lossy(&waited.body).contains("still processing"));
+        }
+        one.open_gate();
+        assert_eq!(first.await.unwrap().status, 200);
+    }
+}
+
+/// A process dies: its tasks are gone, its record stays.
+async fn dies_while_processing(test: &db::testkit::TestDb) {
+    let db = test.reopen().await;
+    let runtime = tokio::runtime::Runtime::new().unwrap();
+    let doomed = process(db, "doomed", Mode::Hang, |policy| policy);
+    let entered = doomed.entered.clone();
+    runtime.spawn(async move { doomed.pay("k", BODY).await });
+    entered.acquire().await.unwrap().forget();
+    let watcher = process(test.db.clone(), "watcher", Mode::Tx, |policy| policy);
+    let sent = tokio::time::timeout(Duration::from_secs(10), async {
+        while watcher.column("k", "phase").await.as_deref() != Some("sent") {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    sent.await.unwrap();
+    runtime.shutdown_background();
+    watcher.set_record("k", LEASE_OVER).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c07_c86_after_a_crash_the_record_is_held_and_another_body_is_still_refused() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Tx).await;
+        dies_while_processing(&test).await;
+        assert_eq!(service.pay("k", OTHER_BODY).await.status, 422);
+        let held = service.pay("k", BODY).await;
+        assert_eq!((held.status, held.code().as_str()), (409, "held"));
+        assert_eq!(service.effects().await, 0);
+        assert_eq!(service.status("k").await, "PROCESSING");
+        assert_eq!(service.counts.of(Happening::StaleProcessing), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c07_after_a_crash_a_route_that_may_runs_again_with_a_higher_fence() {
+    for test in each_database().await {
+        service(&test, Mode::Tx).await;
+        dies_while_processing(&test).await;
+        let service = process(test.db.clone(), "two", Mode::Tx, re_execute);
+        let answers = join_all((0..20).map(|_| service.pay("k", BODY))).await;
+        assert!(answers.iter().all(|answer| answer.status == 200));
+        assert_eq!(service.effects().await, 1);
+        assert_eq!(service.column("k", "fence").await.as_deref(), Some("2"));
+        assert_eq!(service.column("k", "attempts").await.as_deref(), Some("2"));
+    }
+}
+
+/// Holds a worker while an operator settles its record, then lets it finish.
+async fn late_worker(service: &Service, settled: &str) -> common::Answer {
+    service.close_gate();
+    let worker = service.pay_in_background("k", BODY);
+    service.handler_began().await;
+    service.set_record("k", settled).await;
+    service.open_gate();
+    worker.await.unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c46_late_worker_is_fenced_and_its_business_write_rolled_back() {
+    for test in each_database().await {
+        for settled in
+            ["status = 'TIMEOUT'", "status = 'SUCCESS', response_body = '{}'", "fence = 2, owner = 'x'"]
+        {
+            let service = process(test.db.clone(), "one", Mode::Tx, |policy| policy);
+            if settled.contains("TIMEOUT") {
+                common::service(&test, Mode::Tx).await;
+            }
+            test.run(&["DELETE FROM idempotent_record"]).await;
+            let late = late_worker(&service, settled).await;
+            assert_eq!((late.status, late.code().as_str()), (409, "late"), "{settled}");
+            assert_eq!(service.effects().await, 0, "{settled}");
+            assert_eq!(service.counts.of(Happening::LateCompletion), 1);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c46_a_late_effect_outside_the_transaction_completes_a_timed_out_record() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Alone).await;
+        let late = late_worker(&service, "status = 'TIMEOUT'").await;
+        assert_eq!(late.code(), "late");
+        assert_eq!(service.status("k").await, "SUCCESS");
+        assert_eq!(service.column("k", "phase").await.as_deref(), Some("late"));
+        assert!(service.pay("k", BODY).await.replayed());
+        assert_eq!(service.effects().await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_timed_out_record_runs_again_for_the_same_request_only() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Tx).await;
+        dies_while_processing(&test).await;
+        service.set_record("k", "status = 'TIMEOUT'").await;
+        assert_eq!(service.pay("k", OTHER_BODY).await.status, 422);
+        let answers = join_all((0..20).map(|_| service.pay("k", BODY))).await;
+        assert!(answers.iter().all(|answer| answer.status == 200));
+        assert_eq!(service.effects().await, 1);
+        assert_eq!(service.status("k").await, "SUCCESS");
+        assert_eq!(service.column("k", "fence").await.as_deref(), Some("2"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c10_a_refusal_is_stored_and_a_proven_rollback_may_run_again() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Refuse).await;
+        assert_eq!(service.pay("refused", BODY).await.status, 402);
+        service.set(Mode::RollBack);
+        assert_eq!(service.pay("rolled-back", BODY).await.status, 503);
+        assert_eq!(service.effects().await, 0);
+        assert_eq!(service.column("rolled-back", "phase").await.as_deref(), Some("rolled_back"));
+        service.set(Mode::Tx);
+        let refused = service.pay("refused", BODY).await;
+        assert_eq!((refused.status, refused.replayed(), &refused.body[..]), (402, true, &b"no money"[..]));
+        let again = service.pay("rolled-back", BODY).await;
+        assert_eq!((again.status, again.replayed()), (200, false));
+        assert_eq!(service.effects().await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c35_an_unknown_outcome_is_kept_and_never_run_again() {
+    for test in each_database().await {
+        let service = service(&test, Mode::FailAfterEffect).await;
+        assert_eq!(service.pay("failed", BODY).await.status, 502);
+        service.set(Mode::Panic);
+        assert_eq!(service.pay("panicked", BODY).await.code(), "outcome_unknown");
+        service.set(Mode::Tx);
+        for key in ["failed", "panicked"] {
+            assert_eq!(service.pay(key, BODY).await.code(), "held");
+            assert_eq!(service.status(key).await, "PROCESSING");
+            assert_eq!(service.column(key, "phase").await.as_deref(), Some("unknown"));
+        }
+        assert_eq!(service.effects().await, 1);
+        assert_eq!(service.counts.of(Happening::InDoubt), 2);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c05_a_lease_is_renewed_while_the_handler_lives() {
+    for test in each_database().await {
+        service(&test, Mode::Tx).await;
+        let short = |policy: Policy| {
+            re_execute(Policy {
+                lease: Duration::from_millis(300),
+                max_wait: Duration::from_millis(900),
+                ..policy
+            })
+        };
+        let one = process(test.db.clone(), "one", Mode::Tx, short);
+        let two = process(test.reopen().await, "two", Mode::Tx, short);
+        one.close_gate();
+        let first = one.pay_in_background("k", BODY);
+        one.handler_began().await;
+        assert_eq!(two.pay("k", BODY).await.code(), "in_progress");
+        one.open_gate();
+        assert_eq!(first.await.unwrap().status, 200);
+        assert_eq!(one.effects().await, 1);
+        assert_eq!(one.column("k", "fence").await.as_deref(), Some("1"));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c17_keys_are_checked_and_case_matters() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Tx).await;
+        assert_eq!(service.post("/pay", &[], BODY).await.status, 400);
+        assert_eq!(service.post("/pay", &["a", "b"], BODY).await.status, 400);
+        assert_eq!(service.pay(&"a".repeat(256), BODY).await.status, 400);
+        assert_eq!(service.effects().await, 0);
+        let long = "a".repeat(255);
+        let emoji = "😂".repeat(64);
+        for key in ["ABC", "abc", "'; DROP TABLE biz_order; --", "%", &long, &emoji] {
+            let answer = service.pay(key, BODY).await;
+            assert_eq!((answer.status, answer.replayed()), (200, false), "{key}");
+        }
+        assert_eq!(service.effects().await, 6);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c29_without_its_database_nothing_is_run() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Tx).await;
+        service.db.close().await;
+        let refused = service.pay("k", BODY).await;
+        assert_eq!((refused.status, refused.code().as_str()), (503, "store_unavailable"));
+        assert!(refused.headers.contains_key("retry-after"));
+        assert_eq!(service.entered.available_permits(), 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a1_a2_a_settled_record_without_a_response_says_so() {
+    for test in each_database().await {
+        let service = service(&test, Mode::Tx).await;
+        service.pay("k", BODY).await;
+        service.set_record("k", "response_body = NULL").await;
+        let lost = service.pay("k", BODY).await;
+        assert_eq!((lost.status, lost.replayed(), lost.code().as_str()), (200, true, "response_not_stored"));
+        assert_eq!(service.counts.of(Happening::MissingResponse), 1);
+        service
+            .set_record("k", "response_status = NULL, response_headers = NULL, response_body = '{\"a\":1}'")
+            .await;
+        let marked = service.pay("k", BODY).await;
+        assert_eq!((marked.status, &marked.body[..]), (200, &b"{\"a\":1}"[..]));
+        assert_eq!(service.effects().await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c87_waiting_duplicates_hold_no_connection() {
+    for test in each_database().await {
+        let first = service(&test, Mode::Tx).await;
+        let small = db::Options { max_connections: 2, ..db::Options::own() };
+        let db = db::Db::connect(&test.url, &small).await.unwrap();
+        let service = process(db, "small", Mode::Tx, |policy| policy);
+        let answers = join_all((0..500).map(|_| service.pay("k", BODY))).await;
+        assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
+        assert_eq!(first.effects().await, 1);
+    }
+}
