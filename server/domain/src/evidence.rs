@@ -1,6 +1,7 @@
 //! What the business tables say about a record, when it was read, and for how long that counts.
 
 use crate::record::{RecordId, Version};
+use crate::redact;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -101,7 +102,12 @@ pub enum Reason {
 
 impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let or_null = |value: &Option<String>| value.clone().unwrap_or_else(|| "nothing".into());
+        // A sentence ends up in logs, messages and the audit trail, so it never quotes a sensitive value whole.
+        let shown = |field: &str, value: &Option<String>| match value {
+            None => "nothing".to_owned(),
+            Some(value) if redact::is_sensitive(field) => redact::mask(value),
+            Some(value) => value.clone(),
+        };
         match self {
             Reason::RowAgrees { check } => write!(f, "{check}: the row exists and agrees with the request"),
             Reason::NoRow { check } => write!(f, "{check}: no row"),
@@ -110,11 +116,11 @@ impl fmt::Display for Reason {
             Reason::FieldDiffers { check, field, request, business } => write!(
                 f,
                 "{check}: {field} is {} in the business table, {} in the request",
-                or_null(business),
-                or_null(request)
+                shown(field, business),
+                shown(field, request)
             ),
             Reason::OutsideExpected { check, field, value, expected } => {
-                write!(f, "{check}: {field} is {}, expected {}", or_null(value), expected.join(" or "))
+                write!(f, "{check}: {field} is {}, expected {}", shown(field, value), expected.join(" or "))
             }
             Reason::RequestLacks { pointer } => write!(f, "the stored request has no {pointer}"),
             Reason::NotConfigured { biz_type: Some(biz_type) } => {

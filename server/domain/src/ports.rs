@@ -7,7 +7,7 @@ use crate::compensation::{Compensation, Outcome, Phase, Plan, ReplayAnswer};
 use crate::error::Result;
 use crate::evidence::{Evidence, Finding};
 use crate::page::{Limit, Page};
-use crate::rates::{Bucket, RateScope, Report, Span, StuckSample, Totals};
+use crate::rates::{BizTypeSeries, Bucket, RateScope, Report, Span, StuckSample, Totals};
 use crate::record::{Place, RecordDetail, RecordFilter, RecordId, RecordRow, Version};
 use crate::roles::Role;
 use crate::source::SourceStatus;
@@ -225,6 +225,8 @@ pub trait RateStore: Send + Sync {
         from: DateTime<Utc>,
         to: DateTime<Utc>,
     ) -> Result<Vec<(String, String, Totals)>>;
+    /// The series of every (source, biz_type) in scope, in one read.
+    async fn series_by_biz_type(&self, scope: &RateScope, span: Span) -> Result<Vec<BizTypeSeries>>;
     /// Replaces the samples of these minutes.
     async fn sample_stuck(&self, samples: &[StuckSample]) -> Result<()>;
     /// Samples per minute, summed (stuck) and maximised (oldest) over the scope, ascending.

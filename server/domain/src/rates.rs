@@ -131,6 +131,15 @@ pub struct Bucket {
     pub totals: Totals,
 }
 
+/// The series of one business type.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BizTypeSeries {
+    pub source: String,
+    pub biz_type: String,
+    /// Ascending; steps without counts are left out.
+    pub buckets: Vec<Bucket>,
+}
+
 /// One point as the API and the chart show it.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

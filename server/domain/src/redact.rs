@@ -1,5 +1,6 @@
 //! Bodies for the eye: sensitive values masked, everything else as stored.
 
+use crate::evidence::{Finding, Reason};
 use serde_json::Value;
 
 /// Words in a field's name that make its value sensitive (compared without case, `_` and `-`).
@@ -79,6 +80,36 @@ fn hide(value: &mut Value) {
     }
 }
 
+/// Masks the sensitive columns of a finding, wherever their values stand.
+pub fn mask_finding(finding: &mut Finding) {
+    for table in &mut finding.rows {
+        let hidden: Vec<bool> = table.columns.iter().map(|column| is_sensitive(column)).collect();
+        for row in &mut table.rows {
+            row.iter_mut().zip(&hidden).filter(|(_, hidden)| **hidden).for_each(|(cell, _)| mask_cell(cell));
+        }
+    }
+    for comparison in finding.comparisons.iter_mut().filter(|comparison| is_sensitive(&comparison.field)) {
+        mask_cell(&mut comparison.request);
+        mask_cell(&mut comparison.business);
+    }
+    for reason in &mut finding.reasons {
+        match reason {
+            Reason::FieldDiffers { field, request, business, .. } if is_sensitive(field) => {
+                mask_cell(request);
+                mask_cell(business);
+            }
+            Reason::OutsideExpected { field, value, .. } if is_sensitive(field) => mask_cell(value),
+            _ => {}
+        }
+    }
+}
+
+fn mask_cell(cell: &mut Option<String>) {
+    if let Some(text) = cell {
+        *text = mask(text);
+    }
+}
+
 /// 13 to 19 digits of a card network's range that pass the Luhn check.
 fn looks_like_card(text: &str) -> bool {
     let digits: Vec<u32> =
@@ -125,6 +156,7 @@ pub fn mask_text(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::evidence::{CheckRows, Comparison, Verdict};
 
     #[test]
     fn sensitive_values_are_masked_at_any_depth_and_the_rest_is_kept() {
@@ -135,6 +167,39 @@ mod tests {
         for secret in ["6222021234567894", "13800138000", "4111 1111"] {
             assert!(!masked.contains(secret), "{secret} shows in {masked}");
         }
+    }
+
+    #[test]
+    fn a_finding_hides_sensitive_columns_in_rows_comparisons_and_sentences() {
+        let value = || Some("13800138000".to_owned());
+        let check = || "order".to_owned();
+        let mut finding = Finding {
+            verdict: Verdict::Mismatch,
+            rows: vec![CheckRows {
+                check: check(),
+                columns: vec!["order_no".into(), "phone".into()],
+                rows: vec![vec![Some("7".into()), value()]],
+                truncated: false,
+            }],
+            comparisons: vec![Comparison {
+                check: check(),
+                field: "phone".into(),
+                request: value(),
+                business: None,
+                agrees: false,
+            }],
+            reasons: vec![Reason::FieldDiffers {
+                check: check(),
+                field: "phone".into(),
+                request: value(),
+                business: None,
+            }],
+            read_from: "primary".into(),
+        };
+        assert!(!finding.explanation().contains("13800138000"));
+        mask_finding(&mut finding);
+        let text = serde_json::to_string(&finding).unwrap();
+        assert!(!text.contains("13800138000") && text.contains("•••• 8000") && text.contains("\"7\""));
     }
 
     #[test]

@@ -23,12 +23,13 @@ pub struct NowAndThen {
     pub last_week: Totals,
 }
 
-/// One business type's latest totals and its recent course.
+/// One business type's totals over a span, and its course.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BizTypeRates {
     pub source: String,
     pub biz_type: String,
     pub totals: Totals,
+    pub points: Vec<Point>,
 }
 
 pub struct RateService {
@@ -54,21 +55,18 @@ impl RateService {
         Ok(NowAndThen { now, last_week })
     }
 
-    /// Totals of each business type over a span, most requests first.
-    pub async fn by_biz_type(
-        &self,
-        actor: &Actor,
-        scope: &RateScope,
-        from: DateTime<Utc>,
-        to: DateTime<Utc>,
-    ) -> Result<Vec<BizTypeRates>> {
+    /// Each business type's course and totals over a span, most requests first.
+    pub async fn by_biz_type(&self, actor: &Actor, scope: &RateScope, span: Span) -> Result<Vec<BizTypeRates>> {
         actor.require(Permission::Read)?;
-        let mut rates: Vec<BizTypeRates> = self
-            .store
-            .by_biz_type(scope, from, to)
-            .await?
+        let series = self.store.series_by_biz_type(scope, span).await?;
+        let mut rates: Vec<BizTypeRates> = series
             .into_iter()
-            .map(|(source, biz_type, totals)| BizTypeRates { source, biz_type, totals })
+            .map(|series| BizTypeRates {
+                totals: sum(series.buckets.iter().map(|bucket| bucket.totals)),
+                points: series.buckets.into_iter().map(Point::from).collect(),
+                source: series.source,
+                biz_type: series.biz_type,
+            })
             .collect();
         rates.sort_by_key(|rates| std::cmp::Reverse(rates.totals.requests()));
         Ok(rates)
