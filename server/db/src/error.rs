@@ -18,9 +18,12 @@ pub enum DbError {
     /// The statement ran longer than it may; a write may or may not have taken effect.
     #[error("the statement took too long: {0}")]
     Timeout(String),
-    /// The statement cannot work as written: bad SQL, a missing table or column, no right, a refused value.
+    /// The statement cannot work as written: bad SQL, a missing table or column, no right.
     #[error("{0}")]
     Invalid(String),
+    /// The database refuses a value: out of range, too long, of another type, against a constraint.
+    #[error("the database refused a value ({0})")]
+    RefusedValue(String),
     /// A cell does not hold what was asked for; carries the column and the kind of value found.
     #[error("{0}")]
     Decode(String),
@@ -96,7 +99,7 @@ fn from_mysql(number: u16, message: &str) -> DbError {
             DbError::Invalid(text())
         }
         1048 | 1264 | 1265 | 1292 | 1364 | 1366 | 1406 | 1452 | 4025 => {
-            DbError::Invalid(format!("the table refused a value (MySQL error {number})"))
+            DbError::RefusedValue(format!("MySQL error {number}"))
         }
         _ => DbError::Other(format!("MySQL error {number}")),
     }
@@ -116,7 +119,7 @@ fn from_postgres(state: &str, message: &str, constraint: Option<&str>) -> DbErro
         _ => match &state[..2] {
             "08" | "28" => DbError::Unavailable(text()),
             "42" | "3F" => DbError::Invalid(text()),
-            "22" | "23" => DbError::Invalid(format!("the table refused a value (SQLSTATE {state})")),
+            "22" | "23" => DbError::RefusedValue(format!("SQLSTATE {state}")),
             _ => DbError::Other(format!("SQLSTATE {state}")),
         },
     }
@@ -129,7 +132,7 @@ fn from_sqlite(extended: i32, message: &str) -> DbError {
         (_, 9) => DbError::Timeout(format!("SQLite error {extended}")),
         (_, 8) => DbError::Invalid("writing is refused: the database is opened read-only".into()),
         (_, 10 | 11 | 13 | 14 | 23 | 26) => DbError::Unavailable(message.to_owned()),
-        (_, 19) => DbError::Invalid(format!("the table refused a value (SQLite error {extended})")),
+        (_, 19) => DbError::RefusedValue(format!("SQLite error {extended}")),
         (_, 1) if names_the_statement(message) => DbError::Invalid(message.to_owned()),
         (_, 1 | 20 | 25) => DbError::Invalid(format!("the statement failed (SQLite error {extended})")),
         _ => DbError::Other(format!("SQLite error {extended}")),
