@@ -1,9 +1,7 @@
 //! Ages in words, by the same patterns on the server and in the browser, where they keep moving.
 
-use serde::{Deserialize, Serialize};
-
 /// The patterns of one language; `%d %h %m %s` are numbers, a bare `%` is the age itself.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patterns {
     pub days_hours: String,
     pub hours_minutes: String,
@@ -14,7 +12,39 @@ pub struct Patterns {
     pub now: String,
 }
 
+/// Between the patterns on their way to the browser; no language writes ages with it.
+const BETWEEN: char = '|';
+
 impl Patterns {
+    /// All patterns as one attribute of the document, read back by [`Patterns::from_attribute`].
+    pub fn to_attribute(&self) -> String {
+        let all = [
+            &self.days_hours,
+            &self.hours_minutes,
+            &self.minutes,
+            &self.seconds,
+            &self.ago,
+            &self.ahead,
+            &self.now,
+        ];
+        all.map(String::as_str).join(&BETWEEN.to_string())
+    }
+
+    /// `None` when the text is not what [`Patterns::to_attribute`] wrote.
+    pub fn from_attribute(text: &str) -> Option<Self> {
+        let mut parts = text.split(BETWEEN).map(str::to_owned);
+        let mut next = || parts.next();
+        Some(Self {
+            days_hours: next()?,
+            hours_minutes: next()?,
+            minutes: next()?,
+            seconds: next()?,
+            ago: next()?,
+            ahead: next()?,
+            now: next()?,
+        })
+    }
+
     /// How long something has lasted, in two units at most: "3 h 12 min". Negative ages count as zero.
     pub fn age(&self, seconds: i64) -> String {
         let seconds = seconds.max(0);
@@ -52,4 +82,18 @@ fn fill(pattern: &str, values: [(char, i64); 4]) -> String {
         }
     }
     text
+}
+
+#[cfg(all(test, feature = "ssr"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_browser_reads_the_patterns_that_the_page_wrote() {
+        for locale in crate::i18n::Locale::ALL {
+            let patterns = crate::format::patterns(locale);
+            assert_eq!(Patterns::from_attribute(&patterns.to_attribute()), Some(patterns));
+        }
+        assert_eq!(Patterns::from_attribute("a|b"), None);
+    }
 }

@@ -32,14 +32,10 @@ pub fn shell() -> impl IntoView {
                 <Boot js=visit.href(&assets.js) wasm=visit.href(&assets.wasm) built=!assets.js.is_empty()/>
                 <MetaTags/>
             </head>
-            <body>
+            <body data-ages=format::patterns(visit.locale()).to_attribute() data-now=format::machine(visit.now()) data-live=live>
                 <Sprite/>
                 <App/>
-                <Enhance
-                    ages=format::patterns(visit.locale())
-                    now_ms=visit.now().timestamp_millis() as f64
-                    live=live
-                />
+                <Enhance/>
             </body>
         </html>
     }

@@ -6,8 +6,12 @@ use leptos::prelude::set_interval;
 use std::time::Duration;
 use web_sys::Element;
 
-pub fn start(ages: Patterns, server_now_ms: f64) {
-    let ahead_ms = js_sys::Date::now() - server_now_ms;
+/// Ages count from the server's clock (`data-now`), whatever the browser's says, in the patterns of `data-ages`.
+pub fn start(body: &Element) {
+    let ages = body.get_attribute("data-ages").and_then(|text| Patterns::from_attribute(&text));
+    let server_now = body.get_attribute("data-now");
+    let (Some(ages), Some(server_now)) = (ages, server_now) else { return };
+    let ahead_ms = js_sys::Date::now() - js_sys::Date::parse(&server_now);
     let tick = move || {
         if dom::is_hidden() {
             return;

@@ -1,39 +1,31 @@
 //! The island at the document's end: by the time it wakes, every island before it is awake.
+//!
+//! What it needs stands on `<body>` (see [`crate::shell`]) instead of in props: reading three attributes keeps the JSON
+//! reader out of the browser half.
 
-use crate::elapsed::Patterns;
 use leptos::prelude::*;
 
 /// Starts all behaviours of the document and marks it: `<html data-hydrated>`.
 #[island]
-pub fn Enhance(
-    /// How ages are written in the page's language.
-    ages: Patterns,
-    /// When the server answered; ages count from it whatever the browser's clock says.
-    now_ms: f64,
-    /// The event stream; strangers have none.
-    #[prop(optional_no_strip)]
-    live: Option<String>,
-) -> impl IntoView {
+pub fn Enhance() -> impl IntoView {
     #[cfg(feature = "hydrate")]
-    start(ages, now_ms, live);
-    #[cfg(not(feature = "hydrate"))]
-    let _ = (ages, now_ms, live);
+    start();
     view! { <span hidden></span> }
 }
 
 #[cfg(feature = "hydrate")]
-fn start(ages: Patterns, now_ms: f64, live: Option<String>) {
-    use super::{chart_cursor, clock, copy, dialog, dom, forms, hotkeys, live as stream, toast};
+fn start() {
+    use super::{chart_cursor, clock, copy, dialog, dom, forms, hotkeys, live, toast};
 
-    clock::start(ages, now_ms);
+    if let Some(body) = dom::first("body") {
+        clock::start(&body);
+        live::start(&body);
+    }
     copy::start();
     dialog::start();
     forms::start();
     toast::start();
     hotkeys::start();
     chart_cursor::start();
-    if let Some(address) = live {
-        stream::start(address);
-    }
     dom::mark("data-hydrated", Some(""));
 }

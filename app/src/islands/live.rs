@@ -31,7 +31,9 @@ struct Stream {
     offered: RefCell<BTreeMap<String, String>>,
 }
 
-pub fn start(address: String) {
+/// Opens the stream that `data-live` names; strangers have none.
+pub fn start(body: &Element) {
+    let Some(address) = body.get_attribute("data-live") else { return };
     let stream = Rc::new(Stream {
         address,
         source: RefCell::default(),
@@ -99,7 +101,7 @@ impl Stream {
     }
 
     fn changed(self: &Rc<Self>, topic: &str) {
-        if !dom::all(&format!("[data-live-topic~={topic:?}]")).is_empty() {
+        if !dom::all(&["[data-live-topic~='", topic, "']"].concat()).is_empty() {
             self.dirty.borrow_mut().insert(topic.to_owned());
             self.refresh_soon();
         }
