@@ -10,6 +10,7 @@ pub struct Filter {
     name: &'static str,
     label: &'static str,
     control: Control,
+    rare: bool,
 }
 
 enum Control {
@@ -23,16 +24,21 @@ enum Control {
 
 impl Filter {
     pub fn text(name: &'static str, label: &'static str, placeholder: &'static str) -> Self {
-        Self { name, label, control: Control::Text { placeholder } }
+        Self { name, label, control: Control::Text { placeholder }, rare: false }
     }
 
     /// A choice of (value, text); "any" is added in front.
     pub fn choice(name: &'static str, label: &'static str, options: Vec<(String, String)>) -> Self {
-        Self { name, label, control: Control::Choice(options) }
+        Self { name, label, control: Control::Choice(options), rare: false }
     }
 
     pub fn moment(name: &'static str, label: &'static str) -> Self {
-        Self { name, label, control: Control::Moment }
+        Self { name, label, control: Control::Moment, rare: false }
+    }
+
+    /// Stands behind "More filters" while it is not set.
+    pub fn rare(self) -> Self {
+        Self { rare: true, ..self }
     }
 }
 
@@ -46,11 +52,17 @@ pub fn filter_bar(visit: &Visit, filters: &[Filter], keep: &[&'static str]) -> A
             filters.iter().map(|filter| (filter.name, None)).chain([("cursor", None)]).collect();
         view! { <a class="link" href=visit.href_with(&cleared)>{t.clear}</a> }
     });
-    let controls = filters.iter().map(|filter| control(visit, filter)).collect_view();
+    let controls = filters.iter().filter(|filter| !filter.rare).map(|filter| control(visit, filter)).collect_view();
+    let more = filters.iter().any(|filter| filter.rare).then(|| {
+        let open = filters.iter().any(|filter| filter.rare && visit.param(filter.name).is_some());
+        let controls = filters.iter().filter(|filter| filter.rare).map(|filter| control(visit, filter)).collect_view();
+        view! { <details class="more" open=open><summary class="btn plain">{t.more}</summary><div>{controls}</div></details> }
+    });
     view! {
         <form class="filters" method="get" action=visit.href(visit.path()) role="search" aria-label=t.title>
             {hidden(kept.collect::<Vec<_>>())}
             {controls}
+            {more}
             <button class="btn" type="submit">{t.apply}</button>
             {clear}
         </form>

@@ -26,6 +26,8 @@ mod record;
 mod record_row;
 mod records;
 mod stuck;
+#[cfg(test)]
+mod testing;
 
 /// All pages. The paths are those of [`crate::routes::ROUTES`]; a test compares them.
 #[component]

@@ -50,7 +50,7 @@ fn shown(dialogs: &Dialogs<'_>, offer: &Offer, key: &str, is_recommended: bool) 
             .into_any()
         }
     };
-    view! { <div class="offer">{content}</div> }.into_any()
+    view! { <div class="act">{content}</div> }.into_any()
 }
 
 fn would(t: &Texts, action: Action) -> &'static str {

@@ -91,7 +91,7 @@ fn compared(visit: &Visit, finding: &Finding, rows: &CheckRows, row: &[Option<St
     let lines = lines.collect_view();
     view! {
         <div class="scroll">
-            <table class="compare">
+            <table class="grid compare">
                 <caption class="hidden">{rows.check.clone()}</caption>
                 <thead><tr>
                     <th scope="col">{t.field}</th><th scope="col">{t.in_request}</th>
@@ -139,7 +139,7 @@ fn several(visit: &Visit, rows: &CheckRows) -> AnyView {
     let cut = rows.truncated.then(|| view! { <p class="no-rows">{t.rows_cut}</p> });
     view! {
         <p class="no-rows">{t.rows_of(&rows.check, rows.rows.len())}</p>
-        <div class="scroll"><table class="compare"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>
+        <div class="scroll"><table class="grid compare"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>
         {cut}
     }
     .into_any()

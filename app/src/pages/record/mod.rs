@@ -19,7 +19,8 @@ use crate::words;
 use actions::Dialogs;
 use domain::page::encode_cursor;
 use domain::ports::Topic;
-use domain::record::{RecordId, RecordRow, State};
+use domain::record::{RecordDetail, RecordId, RecordRow, State};
+use domain::roles::Actor;
 use domain::services::records::RecordView;
 use http::request::Parts;
 use leptos::prelude::*;
@@ -36,30 +37,39 @@ pub fn Record() -> impl IntoView {
         let recent = console.compensations.recent_reasons(&actor).await.unwrap_or_default();
         let command_keys = [(); 3].map(|()| console.records.ids.next());
         let dialogs = Dialogs { visit: &visit, view: &view, recent, command_keys };
-        let side = view! {
-            <div class="panel side-card">
-                {evidence::card(&visit, &actor, &view)}
-                {actions::offers(dialogs)}
-            </div>
-        };
-        let version = version(&view);
-        let topics = [Topic::Records];
-        let body = view! {
-            {live_at("record-notices", &topics, version.clone(), notices::notices(&visit, &view))}
-            <div class="two record">
-                <div class="stack">
-                    {live_at("record-identity", &topics, version.clone(), identity::panel(&visit, &view))}
-                    {live_at("record-timeline", &topics, version.clone(), timeline::panel(&visit, &view))}
-                    {bodies::panels(&visit, &actor, &view.detail, revealed)}
-                </div>
-                <div class="aside">{live_at("record-side", &topics, version, side)}</div>
-            </div>
-        };
-        let row = &view.detail.row;
-        let audit = visit.href(&format!("/audit?record={id}"));
-        let audit = view! { <a class="btn" href=audit>{Icon::Page.view()}{visit.texts().record.audit}</a> };
-        Ok(Sheet::new(name(&visit, row), body).heading(heading(&visit, row)).actions(audit))
+        Ok(sheet(&visit, &actor, &view, dialogs, revealed))
     })
+}
+
+fn sheet(
+    visit: &Visit,
+    actor: &Actor,
+    view: &RecordView,
+    dialogs: Dialogs<'_>,
+    revealed: Option<domain::Result<RecordDetail>>,
+) -> Sheet {
+    let side = view! {
+        <div class="panel side-card">
+            {evidence::card(visit, actor, view)}
+            {actions::offers(dialogs)}
+        </div>
+    };
+    let (version, topics) = (version(view), [Topic::Records]);
+    let body = view! {
+        {live_at("record-notices", &topics, version.clone(), notices::notices(visit, view))}
+        <div class="two record">
+            <div class="stack">
+                {live_at("record-identity", &topics, version.clone(), identity::panel(visit, view))}
+                {live_at("record-timeline", &topics, version.clone(), timeline::panel(visit, view))}
+                {bodies::panels(visit, actor, &view.detail, revealed)}
+            </div>
+            <div class="aside">{live_at("record-side", &topics, version, side)}</div>
+        </div>
+    };
+    let row = &view.detail.row;
+    let audit = visit.href(&format!("/audit?record={}", row.id));
+    let audit = view! { <a class="btn" href=audit>{Icon::Page.view()}{visit.texts().record.audit}</a> };
+    Sheet::new(name(visit, row), body).heading(heading(visit, row)).actions(audit)
 }
 
 /// Whether a post just before asked to show this record's bodies.
@@ -109,3 +119,6 @@ fn version(view: &RecordView) -> String {
     let version = view.detail.row.version.to_string();
     encode_cursor(&(version, evidence, view.evidence_is_fresh, running, view.history.len()))
 }
+
+#[cfg(test)]
+mod tests;

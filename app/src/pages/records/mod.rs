@@ -93,12 +93,12 @@ fn filters(visit: &Visit, sources: &Sources, types: &[(String, String)]) -> AnyV
     let mut bar = vec![
         Filter::text("q", t.search, t.exact),
         Filter::choice("state", t.state, states.to_vec()),
-        Filter::choice("stuck", t.stuck, yes_no.to_vec()),
+        Filter::choice("stuck", t.stuck, yes_no.to_vec()).rare(),
         biz_type,
-        Filter::text("biz_no", t.biz_no, t.exact),
-        Filter::text("key", t.key, t.exact),
-        Filter::moment("created_from", t.created_from),
-        Filter::moment("created_to", t.created_to),
+        Filter::text("biz_no", t.biz_no, t.exact).rare(),
+        Filter::text("key", t.key, t.exact).rare(),
+        Filter::moment("created_from", t.created_from).rare(),
+        Filter::moment("created_to", t.created_to).rare(),
     ];
     if names.len() > 1 {
         bar.insert(3, Filter::choice("source", t.source, names));

@@ -14,7 +14,9 @@ use crate::components::live::live_inline;
 use crate::context::Visit;
 use crate::format;
 use crate::routes;
-use domain::ports::{Sources, Topic};
+use domain::ports::Topic;
+use domain::roles::Actor;
+use domain::services::stuck::CheckRun;
 use domain::stuck::Board;
 use leptos::prelude::*;
 use queue::Queue;
@@ -22,22 +24,31 @@ use queue::Queue;
 #[component]
 pub fn Stuck() -> impl IntoView {
     page(&routes::STUCK, |Signed { visit, actor, console }| async move {
-        let t = &visit.texts().stuck;
         let board = console.stuck.board(&actor).await?;
-        let progress = run::progress(&visit, console.stuck.check_run(&actor)?);
-        let queue = Queue::read(&visit, &board);
-        let content = if board.rows.is_empty() {
-            nothing(&visit, &board)
-        } else {
-            let rows = rows::list(&visit, &actor, &queue)?;
-            let filters = filters(&visit, &queue, &console.records.sources);
-            view! { {lanes::lanes(&visit, &actor, &queue)}{filters}{rows} }.into_any()
-        };
-        let body = view! { {warnings(&visit, &queue)}{progress}{content} };
-        let lead = live_inline("stuck-lead", &[Topic::Records], lead(&visit, &board));
-        let checks = (!board.rows.is_empty()).then(|| run::check_shown(&visit, &actor, &queue));
-        Ok(Sheet::new(t.title, body).lead(lead).actions(checks))
+        let run = console.stuck.check_run(&actor)?;
+        let sources: Vec<&str> = console.records.sources.iter().map(|source| source.name()).collect();
+        sheet(&visit, &actor, &board, run, &sources)
     })
+}
+
+fn sheet(
+    visit: &Visit,
+    actor: &Actor,
+    board: &Board,
+    run: Option<CheckRun>,
+    sources: &[&str],
+) -> domain::Result<Sheet> {
+    let queue = Queue::read(visit, board);
+    let content = if board.rows.is_empty() {
+        nothing(visit, board)
+    } else {
+        let rows = rows::list(visit, actor, &queue)?;
+        view! { {lanes::lanes(visit, actor, &queue)}{filters(visit, &queue, sources)}{rows} }.into_any()
+    };
+    let body = view! { {warnings(visit, &queue)}{run::progress(visit, run)}{content} };
+    let lead = live_inline("stuck-lead", &[Topic::Records], lead(visit, board));
+    let checks = (!board.rows.is_empty()).then(|| run::check_shown(visit, actor, &queue));
+    Ok(Sheet::new(visit.texts().stuck.title, body).lead(lead).actions(checks))
 }
 
 fn lead(visit: &Visit, board: &Board) -> String {
@@ -66,10 +77,10 @@ fn warnings(visit: &Visit, queue: &Queue) -> impl IntoView + use<> {
     down.chain(notes).collect_view()
 }
 
-fn filters(visit: &Visit, queue: &Queue, sources: &Sources) -> AnyView {
+fn filters(visit: &Visit, queue: &Queue, sources: &[&str]) -> AnyView {
     let t = &visit.texts().stuck;
     let pair = |name: &str| (name.to_owned(), name.to_owned());
-    let names: Vec<_> = sources.iter().map(|source| pair(source.name())).collect();
+    let names: Vec<_> = sources.iter().copied().map(pair).collect();
     let types = queue.biz_types().into_iter().map(pair).collect();
     let by_source = (names.len() > 1).then(|| Filter::choice("source", t.source, names));
     let filters: Vec<_> =
@@ -86,3 +97,6 @@ fn nothing(visit: &Visit, board: &Board) -> AnyView {
     let retry = view! { <a class="btn" href=visit.href_with(&[])>{visit.texts().common.retry}</a> };
     empty::notice(t.unreadable_title, t.unreadable_hint, retry)
 }
+
+#[cfg(test)]
+mod tests;

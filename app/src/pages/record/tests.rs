@@ -1,0 +1,91 @@
+use super::*;
+use crate::pages::testing::{person, view, visiting};
+use domain::compensation::Ending;
+use domain::evidence::Verdict;
+use domain::roles::Role;
+use domain::services::records::{Event, Happened};
+
+fn html_of(uri: &str, role: Role, view: &RecordView) -> String {
+    let actor = person(role);
+    visiting(uri, "amends_lang=en", &actor, |visit| {
+        let command_keys = ["key-1", "key-2", "key-3"].map(str::to_owned);
+        let dialogs = Dialogs { visit, view, recent: vec!["checked with the shop".into()], command_keys };
+        sheet(visit, &actor, view, dialogs, None).body.to_html()
+    })
+}
+
+fn html(role: Role, verdict: Verdict) -> String {
+    html_of("/records/x", role, &view(&person(role), verdict))
+}
+
+fn offers(html: &str) -> Vec<&str> {
+    ["mark_succeeded", "mark_timed_out", "replay"]
+        .into_iter()
+        .filter(|action| html.contains(&format!("data-opens=\"confirm-{action}\"")))
+        .collect()
+}
+
+#[test]
+fn the_page_offers_what_the_verdict_allows_and_nothing_else() {
+    assert_eq!(offers(&html(Role::Operator, Verdict::Found)), ["mark_succeeded"]);
+    assert_eq!(offers(&html(Role::Operator, Verdict::Absent)), ["mark_timed_out", "replay"]);
+    for verdict in [Verdict::Mismatch, Verdict::Partial, Verdict::Unavailable] {
+        assert!(offers(&html(Role::Admin, verdict)).is_empty(), "{verdict}");
+    }
+}
+
+#[test]
+fn a_viewer_sees_all_three_actions_and_can_press_none() {
+    let html = html(Role::Viewer, Verdict::Found);
+    assert!(offers(&html).is_empty() && !html.contains("/api/fn/settle"), "{html}");
+    assert_eq!(html.matches("aria-describedby=\"why-").count(), 3);
+    assert!(html.contains("settling records needs operator or higher"), "{html}");
+}
+
+#[test]
+fn a_dialog_carries_what_the_operator_saw_and_a_key_of_its_own() {
+    let found = view(&person(Role::Operator), Verdict::Absent);
+    let html = html_of("/records/x?confirm=replay", Role::Operator, &found);
+    let version = found.detail.row.version.to_string();
+    for carried in [version.as_str(), "evidence-1", "key-2", "key-3", "checked with the shop"] {
+        assert!(html.contains(&format!("value=\"{carried}\"")), "{carried} is missing");
+    }
+    assert_eq!(html.matches("<dialog ").count(), 2);
+    assert_eq!(html.matches("<dialog open").count() + html.matches("confirm\" open").count(), 1, "{html}");
+}
+
+#[test]
+fn bodies_are_masked_and_only_approvers_can_ask_for_more() {
+    let for_operator = html(Role::Operator, Verdict::Found);
+    assert!(!for_operator.contains("6222021234567894") && for_operator.contains("9007199254740993"));
+    assert!(!for_operator.contains("/api/fn/reveal"));
+    assert!(html(Role::Approver, Verdict::Found).contains("/api/fn/reveal"));
+}
+
+#[test]
+fn an_outcome_in_doubt_stands_above_everything_until_the_record_says_success() {
+    let mut doubtful = view(&person(Role::Operator), Verdict::Absent);
+    let at = doubtful.detail.read_at;
+    let (action, by) = (domain::actions::Action::Replay, "amy".to_owned());
+    let what = Event::CompensationEnded { action, by, ending: Ending::InDoubt, message: "no answer".into() };
+    doubtful.history.push(Happened { at, what });
+    let html = html_of("/records/x", Role::Operator, &doubtful);
+    assert!(html.contains("In doubt") && html.contains("Run the reverse check"), "{html}");
+    doubtful.detail.row.state = State::Success;
+    assert!(!html_of("/records/x", Role::Operator, &doubtful).contains("class=\"note bad doubt\""));
+}
+
+#[test]
+fn expired_evidence_says_so_and_asks_for_a_new_check() {
+    let mut old = view(&person(Role::Operator), Verdict::Found);
+    old.evidence_is_fresh = false;
+    let html = html_of("/records/x", Role::Operator, &old);
+    assert!(html.contains("too old to act on") && html.contains("Check again"), "{html}");
+}
+
+#[test]
+fn every_digit_of_the_request_is_shown_and_markup_in_it_is_text() {
+    let html = html(Role::Operator, Verdict::Found);
+    assert!(html.contains("9007199254740993") && html.contains("128.00"));
+    assert!(!html.contains("<b>B</b>"));
+}
