@@ -1,0 +1,363 @@
+//! An attached table as the services see it.
+
+use crate::catalogue::{Catalogue, Class};
+use crate::config::{Biz, SourceConfig};
+use crate::judge::{Outcome, Rows, combine};
+use crate::layout::Layout;
+use crate::listing::Listing;
+use crate::reading::{Reading, Seen};
+use crate::replay::{HttpSettings, Sender, can_send, client};
+use crate::reverse::{Check, Subject};
+use crate::template::Template;
+use async_trait::async_trait;
+use chrono::{DateTime, Utc};
+use db::{Db, DbError, Options, Query, Row};
+use domain::actions::Action;
+use domain::clock::Clock;
+use domain::compensation::{Plan, ReplayAnswer};
+use domain::error::{Error, Result};
+use domain::evidence::{Finding, Reason};
+use domain::ports::{Applied, Change, Source};
+use domain::record::{
+    Abilities, Body, Place, RecordDetail, RecordFilter, RecordId, RecordRow, State, Version,
+};
+use domain::source::SourceStatus;
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::RwLock;
+
+/// An attached table: reads it, checks the business data behind it, changes it by compare-and-set.
+pub struct Attached {
+    pub(crate) config: SourceConfig,
+    pub(crate) db: Db,
+    pub(crate) clock: Arc<dyn Clock>,
+    kinds: HashMap<String, Kind>,
+    client: reqwest::Client,
+    layout: RwLock<Option<Arc<Layout>>>,
+}
+
+/// What is prepared once for a biz_type.
+struct Kind {
+    checks: Vec<Check>,
+    template: Option<Template>,
+    sender: Option<Sender>,
+}
+
+/// Why a source cannot be opened as configured: everything to correct, one thing a line.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct OpenError(pub String);
+
+impl Attached {
+    /// Opens the source without connecting: one that is down now may come up later. Fails only when the
+    /// configuration does not make sense; the message says what to write.
+    pub fn open(config: SourceConfig, http: &HttpSettings, clock: Arc<dyn Clock>) -> Result<Self, OpenError> {
+        let problems = config.problems();
+        if !problems.is_empty() {
+            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            return Err(OpenError(lines.join("\n")));
+        }
+        let wrong = |message: String| OpenError(format!("source {:?}: {message}", config.name));
+        let db = open_db(&config, config.url.expose()).map_err(|error| wrong(error.to_string()))?;
+        let now = clock.now();
+        let kinds = config
+            .biz
+            .iter()
+            .map(|biz| Ok((biz.name.clone(), Kind::new(&config, biz, now).map_err(&wrong)?)));
+        let kinds = kinds.collect::<Result<_, OpenError>>()?;
+        let client = client(http).map_err(&wrong)?;
+        Ok(Self { kinds, db, clock, client, layout: RwLock::default(), config })
+    }
+
+    /// The mapping on the live table, read once; `status` reads it anew.
+    pub(crate) async fn layout(&self) -> Result<Arc<Layout>> {
+        let known = self.layout.read().await.clone();
+        match known {
+            Some(layout) => Ok(layout),
+            None => self.read_layout().await,
+        }
+    }
+
+    /// Reads the live table's columns and puts the mapping on them.
+    pub(crate) async fn read_layout(&self) -> Result<Arc<Layout>> {
+        let catalogue =
+            Catalogue::read(&self.db, &self.config.table).await.map_err(|error| self.down(error))?;
+        let resolved = Layout::resolve(&self.config, catalogue, self.db.dialect());
+        let layout = Arc::new(resolved.map_err(|wrong| self.unusable(wrong.join("; ")))?);
+        *self.layout.write().await = Some(Arc::clone(&layout));
+        Ok(layout)
+    }
+
+    pub(crate) fn reading<'a>(&'a self, layout: &'a Layout) -> Reading<'a> {
+        Reading { config: &self.config, layout }
+    }
+
+    pub(crate) fn down(&self, error: DbError) -> Error {
+        self.unusable(error.to_string())
+    }
+
+    fn unusable(&self, message: String) -> Error {
+        Error::unavailable(format!("The source {:?}", self.config.name), message)
+    }
+
+    fn kind(&self, biz_type: Option<&str>) -> Option<&Kind> {
+        self.kinds.get(biz_type?)
+    }
+
+    async fn now(&self) -> Result<DateTime<Utc>> {
+        self.db.now().await.map_err(|error| self.down(error))
+    }
+
+    /// The checks of a record, with their answers asked outside any transaction of ours.
+    async fn ask(&self, checks: &[&Check], subject: &Subject<'_>) -> Vec<Outcome> {
+        let mut outcomes = Vec::with_capacity(checks.len());
+        for check in checks {
+            outcomes.push(check.ask(&self.db, subject).await);
+        }
+        outcomes
+    }
+
+    pub(crate) fn checks(&self, record: &RecordDetail) -> Result<&[Check], Box<Finding>> {
+        let biz_type = record.row.biz_type.as_deref();
+        match self.kind(biz_type).map(|kind| kind.checks.as_slice()) {
+            Some(checks) if !checks.is_empty() => Ok(checks),
+            _ => {
+                let reason = Reason::NotConfigured { biz_type: biz_type.map(str::to_owned) };
+                Err(Box::new(Finding::unavailable(reason, self.db.shown_url())))
+            }
+        }
+    }
+
+    fn abilities(&self, reading: Reading<'_>, row: &RecordRow, request: &Body) -> Abilities {
+        let biz = self.config.biz(row.biz_type.as_deref());
+        if biz.is_some_and(Biz::needs_approval) {
+            let needs = || {
+                Err("This business type needs a second person's approval, which is not available yet."
+                    .to_owned())
+            };
+            return Abilities { mark_succeeded: needs(), mark_timed_out: needs(), replay: needs() };
+        }
+        let sender = self.kind(row.biz_type.as_deref()).and_then(|kind| kind.sender.as_ref());
+        let prepare = self.prepare_of(row).map_or(Ok(()), |action| reading.can_write(action));
+        Abilities {
+            mark_succeeded: reading.can_write(Action::MarkSucceeded),
+            mark_timed_out: reading.can_write(Action::MarkTimedOut),
+            replay: can_send(biz, sender, request).and(prepare),
+        }
+    }
+
+    fn detail(&self, reading: Reading<'_>, row: &Row, now: DateTime<Utc>) -> RecordDetail {
+        let request = reading.request(row);
+        let seen = reading.seen(row, now).row;
+        RecordDetail {
+            abilities: self.abilities(reading, &seen, &request),
+            row: seen,
+            request,
+            response: reading.response(row),
+            facts: reading.facts(row),
+            read_at: now,
+        }
+    }
+
+    /// Reads one record as a compare-and-set needs it, outside any transaction.
+    async fn seen(&self, reading: Reading<'_>, id: &RecordId) -> Result<Seen> {
+        let now = self.now().await?;
+        let located = reading.located(id).ok_or_else(|| not_found(id))?;
+        let select = reading.select().and_where(located).to_owned();
+        let row = self.db.fetch_optional(&self.db.query(&select)).await.map_err(|error| self.down(error))?;
+        row.map(|row| reading.seen(&row, now)).ok_or_else(|| not_found(id))
+    }
+
+    /// The response that mark-succeeded stores: the one given, or one rendered from the business row.
+    async fn response(&self, layout: &Layout, change: &Change<'_>) -> Result<Option<String>> {
+        let refused = |message: String| Error::Refused { code: "response_needed".into(), message };
+        let Some(column) = &layout.response else {
+            return match change.response_body {
+                None => Ok(None),
+                Some(_) => Err(refused("This table stores no response; leave response_body out.".into())),
+            };
+        };
+        let template =
+            self.kind(change.record.row.biz_type.as_deref()).and_then(|kind| kind.template.as_ref());
+        let text = match (change.response_body, template) {
+            (Some(given), _) => given.to_owned(),
+            (None, Some(template)) => self.rendered(template, change.record).await.map_err(refused)?,
+            (None, None) => {
+                return Err(refused(
+                    "Give the response that later duplicates shall get (response_body), or configure [source.biz.response].".into(),
+                ));
+            }
+        };
+        if text.is_empty() || text.contains('\0') {
+            return Err(refused("The response must not be empty and must not hold NUL characters.".into()));
+        }
+        match column.class {
+            Class::Json => self.as_stored_json(&column.declared, &text).await.map(Some).map_err(refused),
+            _ => Ok(Some(text)),
+        }
+    }
+
+    /// JSON columns keep their own spelling, by which the change is recognised when read back.
+    async fn as_stored_json(&self, declared: &str, text: &str) -> Result<String, String> {
+        // The type's name comes from the live catalogue: json or jsonb.
+        let sql = match self.db.dialect() {
+            db::Dialect::Postgres => format!("SELECT CAST(CAST(? AS {declared}) AS TEXT)"),
+            _ => "SELECT CAST(CAST(? AS JSON) AS CHAR)".to_owned(),
+        };
+        let row = self.db.fetch_optional(&Query::raw(sql, vec![text.into()])).await;
+        let stored = row.ok().flatten().and_then(|row| row.opt_text(0).ok().flatten());
+        stored.ok_or_else(|| "The response must be JSON: its column takes nothing else.".to_owned())
+    }
+
+    /// Renders from the true values of the business row, read now: the finding's are masked.
+    async fn rendered(&self, template: &Template, record: &RecordDetail) -> Result<String, String> {
+        let subject = Subject::of(record);
+        let from_record = template.names().all(|name| subject.named(name).is_some());
+        let outcomes = match self.checks(record) {
+            Ok(checks) if !from_record => self.ask(&checks.iter().collect::<Vec<_>>(), &subject).await,
+            _ => Vec::new(),
+        };
+        let in_rows = |name: &str| outcomes.iter().find_map(|outcome| first_value(&outcome.rows, name));
+        template.render(|name| in_rows(name).or_else(|| subject.named(name))).map_err(|message| {
+            format!("{message}; give the response that later duplicates shall get (response_body).")
+        })
+    }
+}
+
+impl Kind {
+    fn new(config: &SourceConfig, biz: &Biz, now: DateTime<Utc>) -> Result<Self, String> {
+        Ok(Self {
+            checks: Check::all(config, biz, |url| open_db(config, url))?,
+            template: biz
+                .response
+                .as_ref()
+                .map(|response| Template::parse(&response.template))
+                .transpose()?,
+            sender: biz.replay.as_ref().map(|replay| Sender::new(replay, now)).transpose()?,
+        })
+    }
+}
+
+#[async_trait]
+impl Source for Attached {
+    fn name(&self) -> &str {
+        &self.config.name
+    }
+
+    async fn status(&self) -> SourceStatus {
+        self.ask_status().await
+    }
+
+    async fn list(
+        &self,
+        filter: &RecordFilter,
+        after: Option<&Place>,
+        limit: usize,
+    ) -> Result<Vec<RecordRow>> {
+        let layout = self.layout().await?;
+        let now = self.now().await?;
+        let listing = Listing { reading: self.reading(&layout), filter, after, limit, now };
+        listing.run(&self.db).await.map_err(|error| self.down(error))
+    }
+
+    async fn get(&self, id: &RecordId) -> Result<RecordDetail> {
+        let layout = self.layout().await?;
+        let reading = self.reading(&layout);
+        let now = self.now().await?;
+        let located = reading.located(id).ok_or_else(|| not_found(id))?;
+        let select = reading.select_whole().and_where(located).to_owned();
+        let row = self.db.fetch_optional(&self.db.query(&select)).await.map_err(|error| self.down(error))?;
+        row.map(|row| self.detail(reading, &row, now)).ok_or_else(|| not_found(id))
+    }
+
+    async fn reverse_check(&self, record: &RecordDetail) -> Finding {
+        match self.checks(record) {
+            Err(unavailable) => *unavailable,
+            Ok(checks) => {
+                let outcomes = self.ask(&checks.iter().collect::<Vec<_>>(), &Subject::of(record)).await;
+                combine(outcomes, self.read_from(checks))
+            }
+        }
+    }
+
+    async fn plan(&self, change: Change<'_>) -> Result<Plan> {
+        let layout = self.layout().await?;
+        let reading = self.reading(&layout);
+        let writes = match change.action {
+            Action::Replay => self.prepare_of(&change.record.row),
+            mark => Some(mark),
+        };
+        let refused = |message| Error::Refused { code: "not_expressible".into(), message };
+        if let Some(action) = writes {
+            reading.can_write(action).map_err(refused)?;
+        }
+        let response = match change.action {
+            Action::MarkSucceeded => self.response(&layout, &change).await?,
+            Action::MarkTimedOut | Action::Replay => None,
+        };
+        let seen = self.seen(reading, &change.record.row.id).await?;
+        let now = self.now().await?;
+        let marker = layout.updated_at.as_ref().map_or(now, |updated| updated.marker(now, &seen.updated));
+        let state = writes.map_or(change.record.row.state, crate::writing::target);
+        Ok(Plan { state, marker: marker.timestamp_millis(), response })
+    }
+
+    async fn apply(
+        &self,
+        record: &RecordDetail,
+        expect: &Version,
+        change: Action,
+        plan: &Plan,
+    ) -> Result<Applied> {
+        self.compare_and_set(record, expect, change, plan).await
+    }
+
+    fn prepare_of(&self, record: &RecordRow) -> Option<Action> {
+        let replay = self.config.biz(record.biz_type.as_deref())?.replay.as_ref()?;
+        // TIMEOUT and FAILED let the key run again already.
+        replay.prepare.action().filter(|_| !matches!(record.state, State::Timeout | State::Failed))
+    }
+
+    async fn replay(&self, record: &RecordDetail) -> ReplayAnswer {
+        match self.kind(record.row.biz_type.as_deref()).and_then(|kind| kind.sender.as_ref()) {
+            Some(sender) => sender.send(&self.client, record, self.clock.now()).await,
+            None => ReplayAnswer::NotSent { message: "no replay target is configured".into() },
+        }
+    }
+
+    fn replay_timeout(&self, record: &RecordRow) -> Duration {
+        let sender = self.kind(record.biz_type.as_deref()).and_then(|kind| kind.sender.as_ref());
+        sender.map_or(Duration::ZERO, Sender::timeout)
+    }
+}
+
+impl Attached {
+    pub(crate) fn read_from(&self, checks: &[Check]) -> String {
+        let mut servers: Vec<&str> = Vec::new();
+        for check in checks {
+            let server = check.elsewhere.as_ref().unwrap_or(&self.db).shown_url();
+            if !servers.contains(&server) {
+                servers.push(server);
+            }
+        }
+        servers.join(", ")
+    }
+}
+
+pub(crate) fn not_found(id: &RecordId) -> Error {
+    Error::not_found(format!("The record {:?}", id.locator.join(" ")))
+}
+
+pub(crate) fn open_db(config: &SourceConfig, url: &str) -> Result<Db, DbError> {
+    let options = Options {
+        max_connections: config.max_connections,
+        statement_timeout: config.statement_timeout.get(),
+        ..Options::default()
+    };
+    Db::open(url, &options)
+}
+
+fn first_value(rows: &Rows, column: &str) -> Option<String> {
+    (0..rows.rows.len()).find_map(|row| rows.value(row, column)).map(str::to_owned)
+}

@@ -1,0 +1,148 @@
+//! The compare-and-set: one transaction in which record and evidence are looked at again before the one UPDATE.
+
+use crate::attached::{Attached, not_found};
+use crate::judge::combine;
+use crate::layout::Layout;
+use crate::reading::Seen;
+use crate::reverse::{Check, Subject};
+use db::{Attempts, DbError, Transient, Tx};
+use domain::actions::{Action, by_verdict};
+use domain::compensation::Plan;
+use domain::error::{Error, Result};
+use domain::evidence::Finding;
+use domain::ports::Applied;
+use domain::record::{RecordDetail, RecordId, Version};
+
+/// How often a transaction that met another is tried.
+const TRIES: u32 = 5;
+
+/// Why one attempt ended without an answer.
+enum Trouble {
+    Db(DbError),
+    Refused(Error),
+}
+
+impl From<DbError> for Trouble {
+    fn from(error: DbError) -> Self {
+        Self::Db(error)
+    }
+}
+
+impl Transient for Trouble {
+    fn is_transient(&self) -> bool {
+        matches!(self, Self::Db(error) if error.is_transient())
+    }
+}
+
+impl Attached {
+    /// Carries out `plan` if record and evidence still permit it; tried again only when nothing was done.
+    pub(crate) async fn compare_and_set(
+        &self,
+        record: &RecordDetail,
+        expect: &Version,
+        action: Action,
+        plan: &Plan,
+    ) -> Result<Applied> {
+        let layout = self.layout().await?;
+        let seed = self.clock.now().timestamp_subsec_nanos();
+        let mut attempts = Attempts::new(TRIES, u64::from(seed));
+        loop {
+            match self.attempt(&layout, record, expect, action, plan).await {
+                Err(trouble) if attempts.again(&trouble).await => {}
+                Ok(applied) => return Ok(applied),
+                Err(Trouble::Db(error)) => return Err(self.down(error)),
+                Err(Trouble::Refused(error)) => return Err(error),
+            }
+        }
+    }
+
+    async fn attempt(
+        &self,
+        layout: &Layout,
+        record: &RecordDetail,
+        expect: &Version,
+        action: Action,
+        plan: &Plan,
+    ) -> Result<Applied, Trouble> {
+        let reading = self.reading(layout);
+        let checks = match self.checks(record) {
+            Ok(checks) => checks,
+            Err(unavailable) => return Ok(Applied::EvidenceChanged(*unavailable)),
+        };
+        let subject = Subject::of(record);
+        // Other databases are asked before the row is locked: they may be slow.
+        let elsewhere = self.ask_elsewhere(checks, &subject).await;
+        let mut tx = self.db.begin().await?;
+        let seen = self.locked(&mut tx, layout, &record.row.id).await?;
+        if seen.row.version != *expect {
+            return Ok(Applied::Moved(Box::new(seen.row)));
+        }
+        let finding = self.ask_here(&mut tx, checks, elsewhere, &subject).await;
+        if !by_verdict(action, finding.verdict).is_allowed() {
+            return Ok(Applied::EvidenceChanged(finding));
+        }
+        let update = reading.update(action, plan, &seen).map_err(refused)?;
+        match tx.execute(&tx.query(&update)).await? {
+            1 => {
+                tx.commit().await?;
+                Ok(Applied::Changed)
+            }
+            0 => {
+                let row = self.locked(&mut tx, layout, &record.row.id).await?.row;
+                Ok(Applied::Moved(Box::new(row)))
+            }
+            _ => Err(refused(format!(
+                "Several records have this key in {}; settle them by hand.",
+                self.config.table
+            ))),
+        }
+    }
+
+    /// Reads the record and locks it where the database can; SQLite's transaction holds the whole file.
+    async fn locked(&self, tx: &mut Tx, layout: &Layout, id: &RecordId) -> Result<Seen, Trouble> {
+        let reading = self.reading(layout);
+        let now = tx.now().await?;
+        let located = reading.located(id).ok_or_else(|| Trouble::Refused(not_found(id)))?;
+        let mut select = reading.select();
+        select.and_where(located);
+        layout.dialect.lock_rows(&mut select);
+        let row = tx.fetch_optional(&tx.query(&select)).await?;
+        row.map(|row| reading.seen(&row, now)).ok_or_else(|| Trouble::Refused(not_found(id)))
+    }
+
+    async fn ask_elsewhere(
+        &self,
+        checks: &[Check],
+        subject: &Subject<'_>,
+    ) -> Vec<Option<crate::judge::Outcome>> {
+        let mut outcomes = Vec::with_capacity(checks.len());
+        for check in checks {
+            outcomes.push(match &check.elsewhere {
+                Some(_) => Some(check.ask(&self.db, subject).await),
+                None => None,
+            });
+        }
+        outcomes
+    }
+
+    async fn ask_here(
+        &self,
+        tx: &mut Tx,
+        checks: &[Check],
+        elsewhere: Vec<Option<crate::judge::Outcome>>,
+        subject: &Subject<'_>,
+    ) -> Finding {
+        let mut outcomes = Vec::with_capacity(checks.len());
+        for (check, known) in checks.iter().zip(elsewhere) {
+            outcomes.push(match known {
+                Some(outcome) => outcome,
+                None => check.ask_within(tx, self.db.shown_url(), subject).await,
+            });
+        }
+        combine(outcomes, self.read_from(checks))
+    }
+}
+
+fn refused(message: String) -> Trouble {
+    Trouble::Refused(Error::Refused { code: "not_expressible".into(), message })
+}

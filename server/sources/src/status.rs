@@ -1,0 +1,68 @@
+//! What a source says about itself.
+
+use crate::attached::Attached;
+use domain::error::Error;
+use domain::source::{BizType, Health, SourceStatus};
+
+impl Attached {
+    /// Asks clock and catalogue; never an error.
+    pub(crate) async fn ask_status(&self) -> SourceStatus {
+        let asked = self.clock.now();
+        let answer = self.db.now().await;
+        let answered = self.clock.now();
+        let (status, detail, clock_offset_ms) = match answer {
+            Err(error) => (Health::Down, error.to_string(), None),
+            Ok(theirs) => {
+                let ours = asked + (answered - asked) / 2;
+                let offset = (theirs - ours).num_milliseconds();
+                let (status, detail) = match self.read_layout().await {
+                    Ok(_) => {
+                        (Health::Up, format!("Answers; its clock differs from the console's by {offset} ms"))
+                    }
+                    Err(Error::Unavailable { message, .. }) => (Health::Degraded, message),
+                    Err(other) => (Health::Degraded, other.to_string()),
+                };
+                (status, detail, Some(offset))
+            }
+        };
+        SourceStatus {
+            name: self.config.name.clone(),
+            kind: self.db.dialect().to_string(),
+            status,
+            detail,
+            table: self.config.table.to_string(),
+            checked_at: answered,
+            clock_offset_ms,
+            biz_types: self.biz_types(),
+            mapping: self.mapping(),
+        }
+    }
+
+    fn biz_types(&self) -> Vec<BizType> {
+        let each = self.config.biz.iter().map(|biz| BizType {
+            name: biz.name.clone(),
+            stuck_after_seconds: self.config.stuck_after(Some(&biz.name)).as_secs(),
+            on_unknown: biz.on_unknown.as_str().to_owned(),
+            reverse_check: !biz.reverse_check.is_empty(),
+            replay: biz.replay.is_some(),
+        });
+        each.collect()
+    }
+
+    /// The mapping in words: part and column, then native values and the zone.
+    fn mapping(&self) -> Vec<(String, String)> {
+        let config = &self.config;
+        let columns = config.columns.mapped();
+        let mut words: Vec<(String, String)> =
+            columns.into_iter().map(|(part, column)| (part.to_owned(), column.to_owned())).collect();
+        for rule in &config.state {
+            let values: Vec<String> = rule.values.iter().map(ToString::to_string).collect();
+            words.push((rule.is.state().to_string(), values.join(", ")));
+        }
+        words.push(("zone".into(), config.zone.0.to_string()));
+        if let Some(predicate) = &config.predicate {
+            words.push(("where".into(), predicate.sql().to_owned()));
+        }
+        words
+    }
+}
