@@ -37,6 +37,8 @@ pub enum Count {
 
 pub const LOGIN: Route = Route { path: "/login", needs: None, title: |t| t.login.title, rail: None };
 
+pub const OVERVIEW: Route = Route::listed("/", |t| t.nav.overview, Icon::Overview, "o", 0, None);
+
 pub const STUCK: Route = Route::listed("/stuck", |t| t.nav.stuck, Icon::Clock, "s", 0, Some(Count::Stuck));
 
 pub const RECORDS: Route = Route::listed("/records", |t| t.nav.records, Icon::Rows, "r", 0, None);
@@ -47,7 +49,7 @@ pub const RECORD: Route =
 pub const ME: Route = Route { path: "/me", needs: Some(Permission::Read), title: |t| t.nav.me, rail: None };
 
 /// Every page, in the order of the rail.
-pub const ROUTES: &[Route] = &[LOGIN, STUCK, RECORDS, RECORD, ME];
+pub const ROUTES: &[Route] = &[LOGIN, OVERVIEW, STUCK, RECORDS, RECORD, ME];
 
 impl Route {
     /// A page in the rail that everybody who may read can open.

@@ -1,13 +1,16 @@
 //! The domain's own words in the reader's language: one match per enum, so that a new variant stops the build here.
 
 use crate::context::Theme;
+use crate::format;
 use crate::i18n::{Locale, Texts};
 use domain::Error;
 use domain::actions::{Action, Why};
+use domain::alert::{Alert, Metric, Severity, Side};
 use domain::compensation::{Ending, ReplayAnswer, Settled};
 use domain::evidence::{Reason, Verdict};
 use domain::record::State;
 use domain::roles::{Permission, Role};
+use domain::stuck::Lane;
 
 pub fn state(t: &Texts, state: State) -> &'static str {
     match state {
@@ -172,4 +175,54 @@ fn refused<'t>(t: &'t Texts, code: &str) -> Option<&'t str> {
         "evidence_changed" => t.why.evidence_changed,
         _ => return None,
     })
+}
+
+/// What a rule watches.
+pub fn metric(t: &Texts, metric: Metric) -> &'static str {
+    match metric {
+        Metric::HitRate => t.alert.hit_rate,
+        Metric::ExecuteRate => t.alert.execute_rate,
+        Metric::AnomalyRate => t.alert.anomaly_rate,
+        Metric::StuckCount => t.alert.stuck_count,
+        Metric::OldestStuckAge => t.alert.oldest_stuck_age,
+    }
+}
+
+/// A metric's value in its unit: per cent, records, or an age.
+pub fn metric_value(locale: Locale, metric: Metric, value: f64) -> String {
+    match metric {
+        Metric::HitRate | Metric::ExecuteRate | Metric::AnomalyRate => format::percent(locale, value),
+        Metric::StuckCount => format::number(value.max(0.0) as u64),
+        Metric::OldestStuckAge => format::age(locale, value as i64),
+    }
+}
+
+/// One alert as a sentence: what it watches, what it reads, which threshold that crosses, over how many requests.
+pub fn alert_sentence(locale: Locale, alert: &Alert) -> String {
+    let t = &locale.texts().alert;
+    let rule = &alert.rule;
+    let threshold = match alert.severity {
+        Severity::Critical => rule.critical.or(rule.warn),
+        Severity::Warn => rule.warn.or(rule.critical),
+    };
+    let value = metric_value(locale, rule.metric, alert.value);
+    let threshold = threshold.map(|level| metric_value(locale, rule.metric, level)).unwrap_or_default();
+    let scope = rule.biz_type.as_deref().unwrap_or(t.all_types);
+    let name = metric(locale.texts(), rule.metric);
+    let sentence = match rule.side {
+        Side::Above => t.sentence_above(name, scope, threshold, value),
+        Side::Below => t.sentence_below(name, scope, threshold, value),
+    };
+    if rule.metric.is_rate() { format!("{sentence} · {}", t.requests(alert.requests)) } else { sentence }
+}
+
+/// What a lane recommends.
+pub fn recommendation(t: &Texts, lane: Lane) -> &'static str {
+    match lane {
+        Lane::EffectExists => t.stuck.do_effect_exists,
+        Lane::NoEffect => t.stuck.do_no_effect,
+        Lane::LookCloser => t.stuck.do_look_closer,
+        Lane::CouldNotCheck => t.stuck.do_could_not_check,
+        Lane::NotChecked => t.stuck.do_not_checked,
+    }
 }

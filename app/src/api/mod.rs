@@ -4,6 +4,7 @@
 //! stable: `/api/fn/<endpoint>`. The server's own layer refuses posts from other sites.
 
 pub mod compensations;
+pub mod demo;
 pub mod preferences;
 pub mod records;
 pub mod session;
@@ -40,3 +41,6 @@ pub fn say(visit: &Visit, back: &str, outcome: domain::Result<Flash>) {
 pub fn redirect(visit: &Visit, path: &str) {
     leptos_axum::redirect(&visit.href(local_path(path)));
 }
+
+#[cfg(test)]
+mod tests;

@@ -47,6 +47,8 @@ pub enum Line {
     Accent,
     Good,
     Bad,
+    /// For comparison only.
+    Faint,
 }
 
 impl Line {
@@ -55,6 +57,7 @@ impl Line {
             Self::Accent => "s1",
             Self::Good => "s2",
             Self::Bad => "s3",
+            Self::Faint => "s4",
         }
     }
 }
@@ -125,7 +128,8 @@ impl Chart {
     pub fn legend(&self) -> AnyView {
         let keys = self.series.iter().map(|series| (series.line.class(), series.label.clone()));
         let keys = keys.chain(self.thresholds.iter().map(|line| (line.level.class(), line.label.clone())));
-        let keys = keys.map(|(class, label)| view! { <span><i class=class></i>{label}</span> }).collect_view();
+        let keys =
+            keys.map(|(class, label)| view! { <span><i class=class></i>{label}</span> }).collect_view();
         view! { <span class="legend" aria-hidden="true">{keys}</span> }.into_any()
     }
 
@@ -142,7 +146,8 @@ impl Chart {
     }
 
     fn drawing(&self, visit: &Visit, class: &'static str, frame: Frame) -> impl IntoView + use<> {
-        let values = self.series.iter().flat_map(|series| series.points.iter().filter_map(|(_, value)| *value));
+        let values =
+            self.series.iter().flat_map(|series| series.points.iter().filter_map(|(_, value)| *value));
         let highest = values.chain(self.thresholds.iter().map(|line| line.value)).fold(0.0, f64::max);
         let ticks = nice_ticks(highest, Y_TICKS);
         let top_value = ticks.last().copied().unwrap_or(1.0);
@@ -193,9 +198,9 @@ impl Chart {
             (threshold.level.class(), vec![(frame.left, y), (frame.width - frame.right, y)])
         });
         let series = self.series.iter().flat_map(|series| {
-            runs(&series.points)
-                .into_iter()
-                .map(|run| (series.line.class(), run.iter().map(|(ms, value)| (scale.x(*ms), scale.y(*value))).collect()))
+            runs(&series.points).into_iter().map(|run| {
+                (series.line.class(), run.iter().map(|(ms, value)| (scale.x(*ms), scale.y(*value))).collect())
+            })
         });
         draw(frame, thresholds.chain(series).collect())
     }
@@ -219,7 +224,10 @@ impl Chart {
 
     fn table(&self, visit: &Visit) -> impl IntoView + use<> {
         let t = &visit.texts().chart;
-        let headings = self.series.iter().map(|series| view! { <th scope="col" class="num">{series.label.clone()}</th> });
+        let headings = self
+            .series
+            .iter()
+            .map(|series| view! { <th scope="col" class="num">{series.label.clone()}</th> });
         let span = (self.to_ms - self.from_ms).max(1) as f64;
         let moments = self.series.first().map(|series| series.points.as_slice()).unwrap_or_default();
         let rows = moments.iter().enumerate().map(|(index, (ms, _))| {
@@ -281,8 +289,10 @@ fn draw(frame: Frame, lines: Vec<(&'static str, Vec<(f64, f64)>)>) -> String {
     {
         let area = SVGBackend::with_string(&mut svg, size).into_drawing_area();
         for (index, (_, points)) in lines.into_iter().enumerate() {
-            let mut points: Vec<(i32, i32)> =
-                points.into_iter().map(|(x, y)| ((x * FINENESS).round() as i32, (y * FINENESS).round() as i32)).collect();
+            let mut points: Vec<(i32, i32)> = points
+                .into_iter()
+                .map(|(x, y)| ((x * FINENESS).round() as i32, (y * FINENESS).round() as i32))
+                .collect();
             if let [(x, y)] = points[..] {
                 points = vec![(x - 15, y), (x + 15, y)];
             }
@@ -293,12 +303,17 @@ fn draw(frame: Frame, lines: Vec<(&'static str, Vec<(f64, f64)>)>) -> String {
     }
     for (index, class) in classes.iter().enumerate() {
         let RGBColor(red, green, blue) = stand_in(index);
-        svg = svg.replace(&format!("stroke=\"#{red:02X}{green:02X}{blue:02X}\""), &format!("class=\"{class}\""));
+        svg = svg
+            .replace(&format!("stroke=\"#{red:02X}{green:02X}{blue:02X}\""), &format!("class=\"{class}\""));
     }
     let (width, height) = (frame.width, frame.height);
-    svg.replacen(&format!("width=\"{}\" height=\"{}\"", size.0, size.1), &format!("width=\"{width}\" height=\"{height}\""), 1)
-        .replace(" stroke-width=\"1\"", "")
-        .replace(" opacity=\"1\"", "")
+    svg.replacen(
+        &format!("width=\"{}\" height=\"{}\"", size.0, size.1),
+        &format!("width=\"{width}\" height=\"{height}\""),
+        1,
+    )
+    .replace(" stroke-width=\"1\"", "")
+    .replace(" opacity=\"1\"", "")
 }
 
 /// A colour that stands for the line until its class takes over.
@@ -335,7 +350,8 @@ fn x_step(span_ms: i64, labels: i64) -> i64 {
 /// Moments at whole steps of the zone's own clock.
 fn x_ticks(from_ms: i64, to_ms: i64, step: i64, zone: Tz) -> Vec<i64> {
     let from = DateTime::from_timestamp_millis(from_ms).unwrap_or_default();
-    let offset_ms = i64::from(zone.offset_from_utc_datetime(&from.naive_utc()).fix().local_minus_utc()) * 1_000;
+    let offset_ms =
+        i64::from(zone.offset_from_utc_datetime(&from.naive_utc()).fix().local_minus_utc()) * 1_000;
     let first = (from_ms + offset_ms).div_euclid(step) * step + step - offset_ms;
     (0..).map(|n| first + n * step).take_while(|ms| *ms <= to_ms).collect()
 }
@@ -350,7 +366,13 @@ mod tests {
 
     #[test]
     fn lines_carry_classes_and_no_colour_of_their_own() {
-        let svg = draw(WIDE, vec![("s1", vec![(52.0, 100.0), (60.5, 90.0)]), ("threshold", vec![(52.0, 30.0), (1110.0, 30.0)])]);
+        let svg = draw(
+            WIDE,
+            vec![
+                ("s1", vec![(52.0, 100.0), (60.5, 90.0)]),
+                ("threshold", vec![(52.0, 30.0), (1110.0, 30.0)]),
+            ],
+        );
         assert!(svg.contains(r#"class="s1""#) && svg.contains(r#"class="threshold""#), "{svg}");
         assert!(svg.contains("520,1000 605,900"), "{svg}");
         assert!(!svg.contains('#') && !svg.contains("style"), "{svg}");
@@ -358,10 +380,10 @@ mod tests {
 
     #[test]
     fn a_gap_stays_a_gap() {
-        assert_eq!(runs(&[(1, Some(0.1)), (2, None), (3, None), (4, Some(0.2)), (5, Some(0.3))]), [
-            vec![(1, 0.1)],
-            vec![(4, 0.2), (5, 0.3)]
-        ]);
+        assert_eq!(
+            runs(&[(1, Some(0.1)), (2, None), (3, None), (4, Some(0.2)), (5, Some(0.3))]),
+            [vec![(1, 0.1)], vec![(4, 0.2), (5, 0.3)]]
+        );
     }
 
     #[test]

@@ -22,6 +22,7 @@ use std::future::Future;
 mod login;
 mod me;
 mod not_found;
+mod overview;
 mod record;
 mod record_row;
 mod records;
@@ -37,6 +38,7 @@ pub fn App() -> impl IntoView {
         <Router>
             <Routes fallback=not_found::NotFound>
                 <Route path=path!("/login") view=login::Login ssr=SsrMode::Async/>
+                <Route path=path!("/") view=overview::Overview ssr=SsrMode::Async/>
                 <Route path=path!("/stuck") view=stuck::Stuck ssr=SsrMode::Async/>
                 <Route path=path!("/records") view=records::Records ssr=SsrMode::Async/>
                 <Route path=path!("/records/:id") view=record::Record ssr=SsrMode::Async/>
@@ -154,3 +156,6 @@ fn set_status(responses: Option<&ResponseOptions>, status: u16) {
         responses.set_status(status);
     }
 }
+
+#[cfg(test)]
+mod access_tests;
