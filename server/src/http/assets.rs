@@ -62,9 +62,12 @@ fn respond(assets: &'static [Asset], name: &str, headers: &HeaderMap) -> Respons
     };
     let (encoding, body) = choose(asset, headers);
     let tag = format!("\"{name}{}\"", encoding.map(|encoding| format!("-{encoding}")).unwrap_or_default());
-    let unchanged =
-        headers.get(IF_NONE_MATCH).and_then(|seen| seen.to_str().ok()).is_some_and(|seen| matches(seen, &tag));
-    let mut response = if unchanged { StatusCode::NOT_MODIFIED.into_response() } else { body.into_response() };
+    let unchanged = headers
+        .get(IF_NONE_MATCH)
+        .and_then(|seen| seen.to_str().ok())
+        .is_some_and(|seen| matches(seen, &tag));
+    let mut response =
+        if unchanged { StatusCode::NOT_MODIFIED.into_response() } else { body.into_response() };
     let sent = response.headers_mut();
     sent.insert(CACHE_CONTROL, FOREVER);
     sent.insert(VARY, HeaderValue::from_static("accept-encoding"));
@@ -95,12 +98,15 @@ fn accepts(headers: &HeaderMap, encoding: &str) -> bool {
 fn offer(entry: &str) -> (&str, bool) {
     let (name, parameters) = entry.split_once(';').unwrap_or((entry, ""));
     let quality = parameters.split(';').find_map(|parameter| parameter.trim().strip_prefix("q="));
-    let refused = quality.is_some_and(|quality| quality.trim().parse::<f32>().is_ok_and(|quality| quality <= 0.0));
+    let refused =
+        quality.is_some_and(|quality| quality.trim().parse::<f32>().is_ok_and(|quality| quality <= 0.0));
     (name.trim(), !refused)
 }
 
 fn matches(seen: &str, tag: &str) -> bool {
-    seen.split(',').map(|entry| entry.trim().trim_start_matches("W/")).any(|entry| entry == tag || entry == "*")
+    seen.split(',')
+        .map(|entry| entry.trim().trim_start_matches("W/"))
+        .any(|entry| entry == tag || entry == "*")
 }
 
 fn kind(name: &str) -> &'static str {
@@ -168,7 +174,8 @@ mod tests {
         let accepts = ("accept-encoding", "br");
         let response = respond(SAMPLE, "amends.1.js", &headers(&[accepts]));
         assert_eq!(response.headers()[ETAG], "\"amends.1.js-br\"");
-        let again = respond(SAMPLE, "amends.1.js", &headers(&[accepts, ("if-none-match", "W/\"amends.1.js-br\"")]));
+        let again =
+            respond(SAMPLE, "amends.1.js", &headers(&[accepts, ("if-none-match", "W/\"amends.1.js-br\"")]));
         assert_eq!(again.status(), StatusCode::NOT_MODIFIED);
         let other_form = respond(SAMPLE, "amends.1.js", &headers(&[("if-none-match", "\"amends.1.js-br\"")]));
         assert_eq!(other_form.status(), StatusCode::OK);
@@ -196,7 +203,8 @@ mod tests {
         paths.retain(|path| ASSETS.iter().any(|asset| path.ends_with(asset.name)));
         assert_eq!(paths.len(), ASSETS.len());
         for path in paths {
-            let response = router::<()>().oneshot(Request::get(&path).body(Body::empty()).unwrap()).await.unwrap();
+            let response =
+                router::<()>().oneshot(Request::get(&path).body(Body::empty()).unwrap()).await.unwrap();
             assert_eq!(response.status(), StatusCode::OK, "{path}");
         }
     }

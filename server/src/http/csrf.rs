@@ -63,7 +63,11 @@ mod tests {
     #[test]
     fn a_change_from_another_sites_page_is_refused() {
         assert!(!ours(&[("sec-fetch-site", "cross-site")]));
-        assert!(!ours(&[("sec-fetch-site", "same-site"), ("origin", "http://a.example"), ("host", "b.example")]));
+        assert!(!ours(&[
+            ("sec-fetch-site", "same-site"),
+            ("origin", "http://a.example"),
+            ("host", "b.example")
+        ]));
         assert!(!ours(&[("origin", "http://evil.example"), ("host", "127.0.0.1:3000")]));
         assert!(!ours(&[("origin", "null"), ("host", "127.0.0.1:3000")]));
         assert!(!ours(&[("origin", "http://127.0.0.1:3000")]));

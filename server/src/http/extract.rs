@@ -127,7 +127,8 @@ fn read_json<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     if holds_nul(&value) {
         return Err(Problem::invalid("The body holds a NUL character; leave it out."));
     }
-    serde_json::from_value(value).map_err(|error| Problem::invalid(format!("The body does not fit: {error}.")))
+    serde_json::from_value(value)
+        .map_err(|error| Problem::invalid(format!("The body does not fit: {error}.")))
 }
 
 fn holds_nul(value: &Value) -> bool {

@@ -9,7 +9,7 @@ use domain::compensation::{Compensation, Outcome, Phase};
 use domain::ports::{Begun, CompensationStore};
 use domain::record::RecordId;
 use domain::roles::{Actor, Role};
-use domain::stuck::Board;
+use domain::stuck::{Board, Group};
 use domain::{Error, Result};
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -19,7 +19,12 @@ use std::sync::Arc;
 pub async fn render(web: &Web) -> String {
     web.app.metrics.run_upkeep();
     let mut text = web.app.metrics.render();
-    line(&mut text, "amends_build_info", "Which build answers.", &[(vec![("version", env!("CARGO_PKG_VERSION"))], 1)]);
+    line(
+        &mut text,
+        "amends_build_info",
+        "Which build answers.",
+        &[(vec![("version", env!("CARGO_PKG_VERSION"))], 1)],
+    );
     let reader = Actor::new("metrics", Role::Viewer);
     match web.app.console.stuck.board(&reader).await {
         Ok(board) => stuck(&mut text, &board),
@@ -34,22 +39,22 @@ pub async fn render(web: &Web) -> String {
 
 fn stuck(text: &mut String, board: &Board) {
     let groups = board.groups();
-    let labels = |group: &domain::stuck::Group| {
-        let verdict = group.verdict.map_or("not_checked", |verdict| verdict.as_str());
-        (group.source.clone(), group.biz_type.clone().unwrap_or_default(), verdict)
-    };
-    let named: Vec<_> = groups.iter().map(|group| (labels(group), group)).collect();
-    let samples = |value: fn(&domain::stuck::Group) -> u64| -> Vec<(Vec<(&str, &str)>, u64)> {
-        let sample = |((source, biz_type, verdict), group): &_| {
-            let (source, biz_type): (&String, &String) = (source, biz_type);
-            (vec![("source", source.as_str()), ("biz_type", biz_type), ("verdict", *verdict)], value(group))
-        };
-        named.iter().map(sample).collect()
+    let samples = |value: fn(&Group) -> u64| -> Vec<_> {
+        groups.iter().map(|group| (labels(group), value(group))).collect()
     };
     line(text, "amends_stuck_records", "Records stuck now.", &samples(|group| group.records));
-    line(text, "amends_stuck_oldest_seconds", "Age of the oldest stuck record.", &samples(|group| group.oldest_seconds));
+    let oldest = samples(|group| group.oldest_seconds);
+    line(text, "amends_stuck_oldest_seconds", "Age of the oldest stuck record.", &oldest);
     let down: Vec<_> = board.down.iter().map(|(source, _)| (vec![("source", source.as_str())], 1)).collect();
     line(text, "amends_source_down", "Sources that did not answer the last reading.", &down);
+}
+
+fn labels(group: &Group) -> Vec<(&str, &str)> {
+    vec![
+        ("source", group.source.as_str()),
+        ("biz_type", group.biz_type.as_deref().unwrap_or_default()),
+        ("verdict", group.verdict.map_or("not_checked", |verdict| verdict.as_str())),
+    ]
 }
 
 fn alerts(text: &mut String, open: &[Alert]) {
@@ -73,7 +78,8 @@ fn line(text: &mut String, name: &str, help: &str, samples: &[(Vec<(&str, &str)>
     // Writing to a String cannot fail.
     let _ = write!(text, "# HELP {name} {help}\n# TYPE {name} gauge\n");
     for (labels, value) in samples {
-        let labels: Vec<String> = labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape(value))).collect();
+        let labels: Vec<String> =
+            labels.iter().map(|(key, value)| format!("{key}=\"{}\"", escape(value))).collect();
         let _ = writeln!(text, "{name}{{{}}} {value}", labels.join(","));
     }
 }

@@ -59,9 +59,8 @@ fn inner(web: &Web) -> Router {
 
 /// The layers around everything, outermost last.
 fn protected(routes: Router, web: &Web) -> Router {
-    let compressible = SizeAbove::new(COMPRESS_ABOVE)
-        .and(NotForContentType::SSE)
-        .and(NotForContentType::IMAGES);
+    let compressible =
+        SizeAbove::new(COMPRESS_ABOVE).and(NotForContentType::SSE).and(NotForContentType::IMAGES);
     routes
         .layer(DefaultBodyLimit::disable())
         .layer(from_fn(limits::bounded_body))

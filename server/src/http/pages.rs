@@ -1,10 +1,10 @@
 //! The pages and their server functions, with everything they are promised in their context.
 
+use super::assets;
 use super::problem::Problem;
 use super::sign_in::PageSession;
 use super::visitor::Visitor;
 use super::web::Web;
-use super::assets;
 use app::context::{Assets, Now, SessionHandle, Settings};
 use axum::Router;
 use axum::extract::{Request, State};

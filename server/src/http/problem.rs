@@ -66,12 +66,17 @@ impl Problem {
     /// What a bare status means here, for answers that were not made by a handler.
     fn of_status(status: StatusCode) -> Self {
         let (code, detail) = match status {
-            StatusCode::NOT_FOUND => ("not_found", "There is nothing at this address; see /api/v1/openapi.json."),
-            StatusCode::METHOD_NOT_ALLOWED => {
-                ("method_not_allowed", "This address does not take this method; the Allow header names those it takes.")
+            StatusCode::NOT_FOUND => {
+                ("not_found", "There is nothing at this address; see /api/v1/openapi.json.")
             }
+            StatusCode::METHOD_NOT_ALLOWED => (
+                "method_not_allowed",
+                "This address does not take this method; the Allow header names those it takes.",
+            ),
             StatusCode::PAYLOAD_TOO_LARGE => ("too_large", "The request is too large."),
-            StatusCode::UNSUPPORTED_MEDIA_TYPE => ("unsupported_media_type", "Send the body as application/json."),
+            StatusCode::UNSUPPORTED_MEDIA_TYPE => {
+                ("unsupported_media_type", "Send the body as application/json.")
+            }
             status if status.is_client_error() => ("invalid", "The request cannot be read."),
             _ => ("internal", "Something went wrong on this side; the log says what. Try again."),
         };
@@ -132,7 +137,8 @@ pub async fn word_refusals(request: Request, next: Next) -> Response {
         return response;
     }
     let (parts, body) = response.into_parts();
-    let status = if is_about_arguments(&parts.headers, body).await { StatusCode::BAD_REQUEST } else { status };
+    let status =
+        if is_about_arguments(&parts.headers, body).await { StatusCode::BAD_REQUEST } else { status };
     let mut reworded = Problem::of_status(status).into_response();
     for name in [ALLOW, RETRY_AFTER, SET_COOKIE] {
         for value in parts.headers.get_all(&name) {
@@ -165,7 +171,8 @@ mod tests {
 
     #[tokio::test]
     async fn a_refusal_names_its_kind_its_status_and_what_to_do() {
-        let (headers, body) = body(Error::Busy { message: "Wait.".into(), retry_after_seconds: 2 }.into()).await;
+        let (headers, body) =
+            body(Error::Busy { message: "Wait.".into(), retry_after_seconds: 2 }.into()).await;
         assert_eq!(headers[CONTENT_TYPE], PROBLEM_JSON);
         assert_eq!(headers[RETRY_AFTER], "2");
         let expected = serde_json::json!({

@@ -21,7 +21,8 @@ const IDLE_HOURS: i64 = 4;
 /// Passwords checked at once: each check takes 19 MiB and a core.
 const CHECKS_AT_ONCE: usize = 4;
 /// Compared with when there is no such user, so that a wrong name costs as much as a wrong password.
-const NOBODY: &str = "$argon2id$v=19$m=19456,t=2,p=1$YW1lbmRzLW5vYm9keS0x$OKG9x1LvhvxJEbPBxVVyxcVK7vgpcGd8jq1Cs3sGhBo";
+const NOBODY: &str =
+    "$argon2id$v=19$m=19456,t=2,p=1$YW1lbmRzLW5vYm9keS0x$OKG9x1LvhvxJEbPBxVVyxcVK7vgpcGd8jq1Cs3sGhBo";
 
 /// What stands between a guesser and the passwords.
 pub struct Gate {

@@ -117,7 +117,8 @@ mod tests {
     #[test]
     fn an_address_is_refused_however_many_names_it_tries() {
         let throttle = Throttle::default();
-        let refused = (0..TRIES_PER_ADDRESS + 5).filter(|n| throttle.take(&n.to_string(), HERE, at(0)).is_err());
+        let refused =
+            (0..TRIES_PER_ADDRESS + 5).filter(|n| throttle.take(&n.to_string(), HERE, at(0)).is_err());
         assert_eq!(refused.count(), 5);
     }
 

@@ -71,7 +71,9 @@ mod tests {
 
     #[test]
     fn a_callers_id_is_kept_only_when_it_cannot_break_a_line() {
-        let id = |text: &'static str| given_id(&HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_static(text))]));
+        let id = |text: &'static str| {
+            given_id(&HeaderMap::from_iter([(REQUEST_ID, HeaderValue::from_static(text))]))
+        };
         assert_eq!(id("abc-1.2_3"), Some("abc-1.2_3".into()));
         assert_eq!(id(""), None);
         assert_eq!(id("a b"), None);

@@ -66,7 +66,12 @@ struct Login {
 }
 
 /// Finds out who is asking and leaves the [`Visitor`] in the request.
-pub async fn identify(State(web): State<Web>, session: Session, mut request: Request, next: Next) -> Response {
+pub async fn identify(
+    State(web): State<Web>,
+    session: Session,
+    mut request: Request,
+    next: Next,
+) -> Response {
     let credential = credential(request.headers());
     let actor = whom(&web, &credential, &session).await;
     let peer = request.extensions().get::<ConnectInfo<SocketAddr>>();

@@ -115,7 +115,9 @@ async fn change(
 ) -> Answer<RuleDocument> {
     actor.require(Permission::EditAlertRules)?;
     let version = match &change.version {
-        Some(version) => version.parse().map_err(|_| Problem::invalid("version is none that this server gave."))?,
+        Some(version) => {
+            version.parse().map_err(|_| Problem::invalid("version is none that this server gave."))?
+        }
         None => current_version(&web, &actor, &id).await?,
     };
     Ok(Json(web.app.console.alerts.update_rule(&actor, &id, version, change.spec).await?.into()))

@@ -108,6 +108,7 @@ async fn list(
         from: query.from.map(|at| at.0),
         to: query.to.map(|at| at.0),
     };
-    let page = web.app.console.audit.list(&actor, &filter, query.cursor.as_deref(), limit(query.limit)?).await?;
+    let page =
+        web.app.console.audit.list(&actor, &filter, query.cursor.as_deref(), limit(query.limit)?).await?;
     Ok(Json(page.map(EntryDocument::from)))
 }

@@ -114,14 +114,16 @@ pub struct EvidenceDocument {
 impl RecordDocument {
     /// As everybody who may read sees it.
     pub fn masked(view: RecordView) -> Self {
-        let (request, response) = (BodyDocument::masked(&view.detail.request), BodyDocument::masked(&view.detail.response));
+        let (request, response) =
+            (BodyDocument::masked(&view.detail.request), BodyDocument::masked(&view.detail.response));
         let evidence = view.evidence.clone().map(EvidenceDocument::masked);
         Self::of(view, request, response, evidence)
     }
 
     /// With the bodies of `detail`, whose reading was audited.
     pub fn revealed(view: RecordView, detail: &RecordDetail) -> Self {
-        let (request, response) = (BodyDocument::revealed(&detail.request), BodyDocument::revealed(&detail.response));
+        let (request, response) =
+            (BodyDocument::revealed(&detail.request), BodyDocument::revealed(&detail.response));
         let evidence = view.evidence.clone().map(EvidenceDocument::revealed);
         Self::of(view, request, response, evidence)
     }
@@ -174,7 +176,14 @@ impl BodyDocument {
         let end = text.floor_char_boundary(CONTENT_MAX);
         let truncated = end < text.len();
         text.truncate(end);
-        Self { stored: true, content: Some(text), encoding: Some(encoding), masked, truncated, ..Self::without(body) }
+        Self {
+            stored: true,
+            content: Some(text),
+            encoding: Some(encoding),
+            masked,
+            truncated,
+            ..Self::without(body)
+        }
     }
 
     fn without(body: &Body) -> Self {

@@ -98,7 +98,8 @@ fn span(query: &SeriesQuery, now: DateTime<Utc>) -> Result<Span, Problem> {
     let from = query.from.map_or(to - Duration::hours(DEFAULT_HOURS), |from| from.0);
     let minute = Duration::minutes(1);
     let unusable = |_| Problem::invalid("from or to is no time that counts can be from.");
-    let (from, to) = (from.duration_trunc(minute).map_err(unusable)?, to.duration_round_up(minute).map_err(unusable)?);
+    let (from, to) =
+        (from.duration_trunc(minute).map_err(unusable)?, to.duration_round_up(minute).map_err(unusable)?);
     Ok(Span::new(from, to, query.step.map(|step| step.0))?)
 }
 
@@ -118,6 +119,12 @@ mod tests {
         let now = DateTime::from_timestamp(1_796_000_030, 0).unwrap();
         let span = span(&query, now).unwrap();
         assert!(span.to > now && span.to - now < Duration::minutes(1));
-        assert_eq!(span.from, DateTime::from_timestamp(1_796_000_030 - 86_400, 0).unwrap().duration_trunc(Duration::minutes(1)).unwrap());
+        assert_eq!(
+            span.from,
+            DateTime::from_timestamp(1_796_000_030 - 86_400, 0)
+                .unwrap()
+                .duration_trunc(Duration::minutes(1))
+                .unwrap()
+        );
     }
 }

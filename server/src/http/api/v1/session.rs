@@ -40,12 +40,14 @@ async fn open(
     Extension(visitor): Extension<Visitor>,
     ApiJson(given): ApiJson<Credentials>,
 ) -> Result<StatusCode, Problem> {
-    sign_in::sign_in(&web, &visitor, given.username.trim(), &given.password).await.map_err(|error| match error {
-        Error::Unauthenticated => {
-            let detail = "The name or the password is wrong.";
-            Problem::new(StatusCode::UNAUTHORIZED, "wrong_credentials", detail)
+    sign_in::sign_in(&web, &visitor, given.username.trim(), &given.password).await.map_err(|error| {
+        match error {
+            Error::Unauthenticated => {
+                let detail = "The name or the password is wrong.";
+                Problem::new(StatusCode::UNAUTHORIZED, "wrong_credentials", detail)
+            }
+            other => other.into(),
         }
-        other => other.into(),
     })?;
     Ok(StatusCode::NO_CONTENT)
 }
