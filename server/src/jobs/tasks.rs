@@ -9,6 +9,8 @@ use futures::future::join_all;
 use std::future::Future;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
+use store::Store;
+use store::sessions::Sessions;
 
 /// The task that reads the stuck board; woken when records change.
 pub(super) const BOARD: &str = "stuck board";
@@ -30,7 +32,14 @@ pub fn all(state: &AppState) -> Vec<Task> {
             watch.look().await;
             Ok(())
         }),
+        every("expired sessions", 600, &Arc::new(sessions(state)), |sessions| async move {
+            sessions.delete_expired().await
+        }),
     ]
+}
+
+fn sessions(state: &AppState) -> Sessions {
+    Sessions::new(Store::new(state.store.clone(), rand::random()), Arc::clone(&state.clock))
 }
 
 /// A task that calls one service every `seconds`.
