@@ -39,7 +39,7 @@ async fn post<F: Future<Output = std::result::Result<(), ServerFnError>>>(call: 
     provide_context(Settings::default());
     provide_context(SessionHandle(Arc::new(OnePerson)));
     call().await.unwrap();
-    let parts = responses.0.read();
+    let parts = responses.0.read().unwrap();
     let location = parts.headers.get(LOCATION).unwrap().to_str().unwrap().to_owned();
     let cookies = parts.headers.get_all(SET_COOKIE).iter().map(|cookie| cookie.to_str().unwrap().to_owned());
     (location, cookies.collect())
