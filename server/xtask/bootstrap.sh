@@ -35,7 +35,7 @@ install_rust() {
     say "installing Rust with rustup (about a minute)"
     if have rustup; then
       rustup toolchain install stable --profile minimal --component clippy,rustfmt && rustup default stable && return
-    elif installer=$(mktemp) && curl --proto '=https' --tlsv1.2 -sSf https://sh.rustup.rs -o "$installer"; then
+    elif installer=$(mktemp) && curl --proto '=https' --tlsv1.2 --connect-timeout 20 --retry 2 -sSf https://sh.rustup.rs -o "$installer"; then
       sh "$installer" -y --quiet --no-modify-path --profile minimal --component clippy --component rustfmt && return
     fi
     say "rustup is out of reach; trying the distribution's Rust"

@@ -67,7 +67,7 @@ pub fn build(project: &Project, mode: Mode) -> Result<()> {
 pub fn build_server(project: &Project) -> Result<()> {
     build(project, Mode::Release)?;
     println!("» building the server (minutes at first, seconds when little changed)");
-    process::run(project.cargo().args(["build", "--release", "--locked", "--package", "server"]))
+    process::run(project.cargo().args(["build", "--release", "--package", "server"]))
 }
 
 fn compile(project: &Project, mode: Mode) -> Result<PathBuf> {
