@@ -29,7 +29,9 @@ impl Session for OnePerson {
 }
 
 /// Runs a call as a browser's form post; answers the location and the cookies it set.
-async fn post<F: Future<Output = std::result::Result<(), ServerFnError>>>(call: impl FnOnce() -> F) -> (String, Vec<String>) {
+async fn post<F: Future<Output = std::result::Result<(), ServerFnError>>>(
+    call: impl FnOnce() -> F,
+) -> (String, Vec<String>) {
     let owner = Owner::new();
     let responses = ResponseOptions::default();
     owner.set();
@@ -47,7 +49,8 @@ async fn post<F: Future<Output = std::result::Result<(), ServerFnError>>>(call: 
 
 #[tokio::test]
 async fn signing_in_goes_on_to_where_the_person_was_heading() {
-    let (location, _) = post(|| sign_in("operator ".into(), "right".into(), "/stuck?lane=no_effect".into())).await;
+    let (location, _) =
+        post(|| sign_in("operator ".into(), "right".into(), "/stuck?lane=no_effect".into())).await;
     assert_eq!(location, "/stuck?lane=no_effect");
 }
 
@@ -72,16 +75,21 @@ async fn a_refusal_is_the_same_for_a_wrong_name_and_a_wrong_password_and_never_r
 async fn the_language_is_kept_in_a_cookie_and_the_page_comes_back() {
     let (location, cookies) = post(|| set_language("zh-CN".into(), "/me".into())).await;
     assert_eq!(location, "/me");
-    assert!(cookies.iter().any(|cookie| cookie.starts_with("amends_lang=zh-CN; Path=/; Max-Age=31536000")), "{cookies:?}");
+    assert!(
+        cookies.iter().any(|cookie| cookie.starts_with("amends_lang=zh-CN; Path=/; Max-Age=31536000")),
+        "{cookies:?}"
+    );
     let (_, cookies) = post(|| set_language("fr\r\nx".into(), "/me".into())).await;
     assert!(cookies.is_empty(), "an unknown language changes nothing: {cookies:?}");
 }
 
 #[tokio::test]
 async fn a_zone_that_does_not_exist_changes_nothing() {
-    let (location, cookies) = post(|| set_preferences("en".into(), "Mars/Base".into(), "dark".into(), "/me".into())).await;
+    let (location, cookies) =
+        post(|| set_preferences("en".into(), "Mars/Base".into(), "dark".into(), "/me".into())).await;
     assert_eq!(location, "/me?error=zone");
     assert!(cookies.is_empty());
-    let (location, cookies) = post(|| set_preferences("en".into(), "UTC".into(), "dark".into(), "/me".into())).await;
+    let (location, cookies) =
+        post(|| set_preferences("en".into(), "UTC".into(), "dark".into(), "/me".into())).await;
     assert_eq!((location.as_str(), cookies.len()), ("/me", 4));
 }

@@ -52,7 +52,8 @@ pub fn filter_bar(visit: &Visit, filters: &[Filter], keep: &[&'static str]) -> A
             filters.iter().map(|filter| (filter.name, None)).chain([("cursor", None)]).collect();
         view! { <a class="link" href=visit.href_with(&cleared)>{t.clear}</a> }
     });
-    let controls = filters.iter().filter(|filter| !filter.rare).map(|filter| control(visit, filter)).collect_view();
+    let controls =
+        filters.iter().filter(|filter| !filter.rare).map(|filter| control(visit, filter)).collect_view();
     let more = filters.iter().any(|filter| filter.rare).then(|| {
         let open = filters.iter().any(|filter| filter.rare && visit.param(filter.name).is_some());
         let controls = filters.iter().filter(|filter| filter.rare).map(|filter| control(visit, filter)).collect_view();

@@ -31,7 +31,12 @@ fn strangers_are_sent_to_sign_in_from_every_page_and_see_nothing() {
         let (responses, html) = open_as_stranger("/records/x?q=1", "text/html", || {
             page(entry, |_| async { unreachable!("a stranger's page must not load") })
         });
-        assert_eq!(location(&responses).as_deref(), Some("/amends/login?next=%2Frecords%2Fx%3Fq%3D1"), "{}", entry.path);
+        assert_eq!(
+            location(&responses).as_deref(),
+            Some("/amends/login?next=%2Frecords%2Fx%3Fq%3D1"),
+            "{}",
+            entry.path
+        );
         assert_eq!(responses.0.read().unwrap().status, Some(http::StatusCode::FOUND));
         assert!(!html.contains("<main"), "{html}");
     }
@@ -47,7 +52,10 @@ fn the_sign_in_page_is_open_and_says_what_went_wrong_beside_the_fields() {
     );
     assert_eq!(location(&responses), None);
     assert!(html.contains("The user name or the password is wrong."), "{html}");
-    assert!(html.contains(r#"action="/amends/api/fn/sign_in""#) && html.contains(r#"value="/stuck""#), "{html}");
+    assert!(
+        html.contains(r#"action="/amends/api/fn/sign_in""#) && html.contains(r#"value="/stuck""#),
+        "{html}"
+    );
     assert!(!html.contains("<b>"), "the name is data: {html}");
     assert_eq!(html.matches("<h1").count(), 1);
 }

@@ -27,7 +27,8 @@ pub async fn figures(
     let t = &visit.texts().overview;
     let both = console.rates.now_and_then(actor, scope).await;
     let settled = console.compensations.settled_since(actor, midnight(visit)).await;
-    let rate = |label, of: fn(Totals) -> Option<f64>, more_is_worse| rate(visit, label, &both, of, more_is_worse);
+    let rate =
+        |label, of: fn(Totals) -> Option<f64>, more_is_worse| rate(visit, label, &both, of, more_is_worse);
     let requests = both.as_ref().map_or(0, |both| both.now.requests());
     row(
         t.figures(NOW_MINUTES),
@@ -82,10 +83,9 @@ fn stuck(visit: &Visit, board: Result<&Board, &Error>) -> Figure {
         return Figure::new(t.stuck_now, "–", t.source_down);
     }
     let more = if board.more { "+" } else { "" };
-    let note = board.oldest_seconds().map_or_else(
-        || t.none_stuck.to_owned(),
-        |oldest| t.oldest(format::age(visit.locale(), oldest)),
-    );
+    let note = board
+        .oldest_seconds()
+        .map_or_else(|| t.none_stuck.to_owned(), |oldest| t.oldest(format::age(visit.locale(), oldest)));
     let value = format!("{}{more}", format::number(board.rows.len() as u64));
     Figure::new(t.stuck_now, value, note).href(visit.href("/stuck"))
 }

@@ -34,7 +34,8 @@ pub fn Overview() -> impl IntoView {
         let board = console.stuck.board(&actor).await;
         let open = console.alerts.open_alerts(&actor).await;
         let lead = lead(&visit, board.as_deref(), open.as_deref());
-        let figures = figures::figures(&visit, &actor, &console, &scope, board.as_deref(), open.as_deref()).await;
+        let figures =
+            figures::figures(&visit, &actor, &console, &scope, board.as_deref(), open.as_deref()).await;
         let rates = rates::rates(&visit, &actor, &console, &scope, range, open.as_deref()).await;
         let types = types::types(&visit, &actor, &console, &scope, range).await;
         let needs = needs::needs(&visit, board.as_deref());
@@ -53,7 +54,11 @@ pub fn Overview() -> impl IntoView {
     })
 }
 
-fn lead(visit: &Visit, board: Result<&Board, &domain::Error>, open: Result<&[Alert], &domain::Error>) -> String {
+fn lead(
+    visit: &Visit,
+    board: Result<&Board, &domain::Error>,
+    open: Result<&[Alert], &domain::Error>,
+) -> String {
     let t = &visit.texts().overview;
     let alerts = open.map(|open| open.iter().filter(|alert| alert.state == AlertState::Firing).count());
     let alerts = match alerts {

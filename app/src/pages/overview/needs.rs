@@ -30,7 +30,10 @@ pub fn needs(visit: &Visit, board: Result<&Board, &Error>) -> AnyView {
     let down = down.collect_view();
     let groups = board.groups();
     if groups.is_empty() {
-        let empty = board.down.is_empty().then(|| empty::nothing_wrong(t.nothing_needs_you, t.nothing_needs_you_hint));
+        let empty = board
+            .down
+            .is_empty()
+            .then(|| empty::nothing_wrong(t.nothing_needs_you, t.nothing_needs_you_hint));
         return panel.view(view! { {down}{empty} });
     }
     let columns = vec![

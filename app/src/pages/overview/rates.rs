@@ -43,9 +43,10 @@ pub async fn rates(
         let nothing = empty::notice(t.no_counts, t.no_counts_hint, ());
         return panel.actions(controls(visit, range, &types)).view(nothing);
     }
-    let mut chart = Chart::new(t.rates, span.from.timestamp_millis(), span.to.timestamp_millis(), Unit::Share)
-        .series(Line::Accent, t.hit, moments(span, &points, |point| point.hit_rate))
-        .series(Line::Bad, t.anomaly, moments(span, &points, |point| point.anomaly_rate));
+    let mut chart =
+        Chart::new(t.rates, span.from.timestamp_millis(), span.to.timestamp_millis(), Unit::Share)
+            .series(Line::Accent, t.hit, moments(span, &points, |point| point.hit_rate))
+            .series(Line::Bad, t.anomaly, moments(span, &points, |point| point.anomaly_rate));
     if compares(visit) {
         let week = Duration::days(7);
         let before = Span { from: span.from - week, to: span.to - week, ..span };
@@ -68,7 +69,8 @@ pub async fn rates(
 
 /// Hit-rate rules of the business types shown; when all are shown together, the rules of single ones help too.
 fn is_drawn(spec: &RuleSpec, scope: &RateScope) -> bool {
-    spec.metric == Metric::HitRate && (scope.biz_type.is_none() || spec.biz_type.is_none() || spec.biz_type == scope.biz_type)
+    spec.metric == Metric::HitRate
+        && (scope.biz_type.is_none() || spec.biz_type.is_none() || spec.biz_type == scope.biz_type)
 }
 
 fn with_thresholds(visit: &Visit, chart: Chart, spec: &RuleSpec) -> Chart {
@@ -125,7 +127,8 @@ fn type_choice(visit: &Visit, types: &[(String, String)]) -> AnyView {
     names.sort();
     names.dedup();
     let all = (String::new(), t.all_types.to_owned());
-    let options: Vec<_> = [all].into_iter().chain(names.into_iter().map(|name| (name.clone(), name.clone()))).collect();
+    let options: Vec<_> =
+        [all].into_iter().chain(names.into_iter().map(|name| (name.clone(), name.clone()))).collect();
     let kept = visit.query().iter().filter(|(name, _)| name != "biz_type").cloned().collect::<Vec<_>>();
     view! {
         <form class="inline" method="get" action=visit.href(visit.path())>
@@ -148,9 +151,11 @@ mod tests {
     fn a_step_without_traffic_is_a_gap() {
         let minute = |n| DateTime::UNIX_EPOCH + Duration::minutes(n);
         let totals = Totals { executed: 9, hit: 1, anomaly: 0 };
-        let points = [Point::from(Bucket { at: minute(0), totals }), Point::from(Bucket { at: minute(2), totals })];
+        let points =
+            [Point::from(Bucket { at: minute(0), totals }), Point::from(Bucket { at: minute(2), totals })];
         let span = Span { from: minute(0), to: minute(4), step_minutes: 1 };
-        let values: Vec<_> = moments(span, &points, |point| point.hit_rate).into_iter().map(|(_, value)| value).collect();
+        let values: Vec<_> =
+            moments(span, &points, |point| point.hit_rate).into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, [Some(0.1), None, Some(0.1), None]);
     }
 }

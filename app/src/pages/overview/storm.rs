@@ -7,7 +7,8 @@ use leptos::prelude::*;
 
 pub fn strip(visit: &Visit, actor: &Actor, is_on: bool) -> AnyView {
     let t = &visit.texts().overview;
-    let (words, label, next) = if is_on { (t.storm_on, t.storm_stop, "false") } else { (t.storm_off, t.storm_start, "true") };
+    let (words, label, next) =
+        if is_on { (t.storm_on, t.storm_stop, "false") } else { (t.storm_off, t.storm_start, "true") };
     let denied = !actor.role.may(Permission::DriveDemo);
     view! {
         <form class="note demo" method="post" action=visit.href("/api/fn/storm")>

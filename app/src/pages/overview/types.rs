@@ -17,7 +17,13 @@ use std::collections::HashMap;
 /// Points of a sparkline.
 const SPARKS: i64 = 24;
 
-pub async fn types(visit: &Visit, actor: &Actor, console: &Console, scope: &RateScope, range: Range) -> AnyView {
+pub async fn types(
+    visit: &Visit,
+    actor: &Actor,
+    console: &Console,
+    scope: &RateScope,
+    range: Range,
+) -> AnyView {
     let t = &visit.texts().overview;
     let span = range.span(visit.now());
     let minutes = (span.to - span.from).num_minutes() / SPARKS;
@@ -47,7 +53,8 @@ pub async fn types(visit: &Visit, actor: &Actor, console: &Console, scope: &Rate
 fn row(visit: &Visit, rates: &BizTypeRates, span: Span) -> Row {
     let t = &visit.texts().overview;
     let locale = visit.locale();
-    let share = |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format::percent(locale, value));
+    let share =
+        |value: Option<f64>| value.map_or_else(|| "–".to_owned(), |value| format::percent(locale, value));
     let totals = rates.totals;
     let amplification = totals.amplification().map_or_else(|| "–".to_owned(), |times| format!("{times:.2}×"));
     let link = visit.href_with(&[("biz_type", Some(&rates.biz_type)), ("source", Some(&rates.source))]);
@@ -69,5 +76,9 @@ fn course(rates: &BizTypeRates, span: Span) -> Vec<Option<f64>> {
         rates.points.iter().map(|point| (point.at.timestamp_millis(), point.hit_rate)).collect();
     let step = i64::from(span.step_minutes) * 60_000;
     let (from, to) = (span.from.timestamp_millis(), span.to.timestamp_millis());
-    (0..).map(|n| from + n * step).take_while(|at| *at < to).map(|at| known.get(&at).copied().flatten()).collect()
+    (0..)
+        .map(|n| from + n * step)
+        .take_while(|at| *at < to)
+        .map(|at| known.get(&at).copied().flatten())
+        .collect()
 }

@@ -64,11 +64,12 @@ fn findings(visit: &Visit, finding: &Finding) -> AnyView {
     let t = visit.texts();
     let reasons = finding.reasons.iter().map(|reason| view! { <li>{words::reason(t, reason)}</li> });
     let reasons = view! { <ul class="reasons">{reasons.collect_view()}</ul> };
-    let tables = finding.rows.iter().map(|rows| match rows.rows.as_slice() {
-        [] => view! { <p class="no-rows">{t.record.no_rows(&rows.check)}</p> }.into_any(),
-        [row] => compared(visit, finding, rows, row),
-        _ => several(visit, rows),
-    });
+    // A check without rows has said so as a reason.
+    let tables =
+        finding.rows.iter().filter(|rows| !rows.rows.is_empty()).map(|rows| match rows.rows.as_slice() {
+            [row] => compared(visit, finding, rows, row),
+            _ => several(visit, rows),
+        });
     view! { {reasons}{tables.collect_view()} }.into_any()
 }
 
