@@ -27,6 +27,8 @@ struct Stream {
     source: RefCell<Option<EventSource>>,
     dirty: RefCell<BTreeSet<String>>,
     waiting: Cell<bool>,
+    /// Topics of parts that somebody is busy with; they follow when the focus moves on, or at the next change.
+    later: RefCell<BTreeSet<String>>,
     /// New content of lists that waits to be shown, by part.
     offered: RefCell<BTreeMap<String, String>>,
 }
@@ -39,11 +41,14 @@ pub fn start(body: &Element) {
         source: RefCell::default(),
         dirty: RefCell::default(),
         waiting: Cell::new(false),
+        later: RefCell::default(),
         offered: RefCell::default(),
     });
     stream.open();
     let on_click = Rc::clone(&stream);
     window_event_listener(ev::click, move |event| on_click.show_offered(&event));
+    let on_leave = Rc::clone(&stream);
+    window_event_listener(ev::focusout, move |_| on_leave.catch_up());
     window_event_listener(ev::visibilitychange, move |_| {
         if dom::is_hidden() {
             stream.close();
@@ -103,6 +108,14 @@ impl Stream {
     fn changed(self: &Rc<Self>, topic: &str) {
         if !dom::all(&["[data-live-topic~='", topic, "']"].concat()).is_empty() {
             self.dirty.borrow_mut().insert(topic.to_owned());
+            self.dirty.borrow_mut().append(&mut self.later.borrow_mut());
+            self.refresh_soon();
+        }
+    }
+
+    fn catch_up(self: &Rc<Self>) {
+        if !self.later.borrow().is_empty() {
+            self.dirty.borrow_mut().append(&mut self.later.borrow_mut());
             self.refresh_soon();
         }
     }
@@ -149,10 +162,10 @@ impl Stream {
             if part.get_attribute("data-live-mode").as_deref() == Some("announce") {
                 self.announce(&part, &new);
             } else if dom::holds_focus(&part) || holds_dialog(&part) {
-                // Replacing it would drop the focus, or the dialog somebody reads; the next change brings it up to date.
-                self.dirty.borrow_mut().extend(concerns.split(' ').map(str::to_owned));
+                // Replacing it would drop the focus, or the dialog somebody reads.
+                self.later.borrow_mut().extend(concerns.split(' ').map(str::to_owned));
             } else {
-                part.set_inner_html(&new.inner_html());
+                swap(&part, &new);
                 dom::set(&part, VERSION, new.get_attribute(VERSION).as_deref());
             }
         }
@@ -194,6 +207,19 @@ fn is_same(part: &Element, new: &Element) -> bool {
     }
 }
 
+/// Replaces a part's content; what the reader unfolded stays unfolded.
+fn swap(part: &Element, new: &Element) {
+    let unfolded: Vec<bool> =
+        dom::within(part, "details").iter().map(|details| details.has_attribute("open")).collect();
+    part.set_inner_html(&new.inner_html());
+    let details = dom::within(part, "details");
+    if details.len() == unfolded.len() {
+        for (details, open) in details.iter().zip(unfolded) {
+            dom::set(details, "open", open.then_some(""));
+        }
+    }
+}
+
 fn holds_dialog(part: &Element) -> bool {
     part.query_selector("dialog[open]").is_ok_and(|dialog| dialog.is_some())
 }
@@ -226,8 +252,12 @@ fn offer(part: &Element, arrived: usize) {
 
 /// The page as the server renders it now; nothing when it answers otherwise (signed out, down).
 async fn fetch_page() -> Option<web_sys::Document> {
-    let response: Response =
-        JsFuture::from(window().fetch_with_str(&page_address()?)).await.ok()?.dyn_into().ok()?;
+    fetch(&page_address()?).await
+}
+
+/// Any page of the console as the server renders it now.
+pub(super) async fn fetch(address: &str) -> Option<web_sys::Document> {
+    let response: Response = JsFuture::from(window().fetch_with_str(address)).await.ok()?.dyn_into().ok()?;
     if !response.ok() || response.redirected() {
         return None;
     }
