@@ -110,7 +110,7 @@ impl Attached {
     }
 
     /// The checks of a record, with their answers asked outside any transaction of ours.
-    async fn ask(&self, checks: &[&Check], subject: &Subject<'_>) -> Vec<Outcome> {
+    async fn ask(&self, checks: &[Check], subject: &Subject<'_>) -> Vec<Outcome> {
         let mut outcomes = Vec::with_capacity(checks.len());
         for check in checks {
             outcomes.push(check.ask(&self.db, subject).await);
@@ -118,10 +118,21 @@ impl Attached {
         outcomes
     }
 
+    /// The prepared checks of a biz_type; none when it is not configured.
+    pub(crate) fn checks_of(&self, biz_type: &str) -> &[Check] {
+        self.kinds.get(biz_type).map_or(&[], |kind| kind.checks.as_slice())
+    }
+
+    /// How a biz_type's response is rendered, when it is.
+    pub(crate) fn template_of(&self, biz_type: &str) -> Option<&Template> {
+        self.kinds.get(biz_type)?.template.as_ref()
+    }
+
+    /// The checks of a record; the finding when it has none.
     pub(crate) fn checks(&self, record: &RecordDetail) -> Result<&[Check], Box<Finding>> {
         let biz_type = record.row.biz_type.as_deref();
-        match self.kind(biz_type).map(|kind| kind.checks.as_slice()) {
-            Some(checks) if !checks.is_empty() => Ok(checks),
+        match self.checks_of(biz_type.unwrap_or_default()) {
+            checks if !checks.is_empty() => Ok(checks),
             _ => {
                 let reason = Reason::NotConfigured { biz_type: biz_type.map(str::to_owned) };
                 Err(Box::new(Finding::unavailable(reason, self.db.shown_url())))
@@ -178,8 +189,7 @@ impl Attached {
                 Some(_) => Err(refused("This table stores no response; leave response_body out.".into())),
             };
         };
-        let template =
-            self.kind(change.record.row.biz_type.as_deref()).and_then(|kind| kind.template.as_ref());
+        let template = change.record.row.biz_type.as_deref().and_then(|name| self.template_of(name));
         let text = match (change.response_body, template) {
             (Some(given), _) => given.to_owned(),
             (None, Some(template)) => self.rendered(template, change.record).await.map_err(refused)?,
@@ -215,7 +225,7 @@ impl Attached {
         let subject = Subject::of(record);
         let from_record = template.names().all(|name| subject.named(name).is_some());
         let outcomes = match self.checks(record) {
-            Ok(checks) if !from_record => self.ask(&checks.iter().collect::<Vec<_>>(), &subject).await,
+            Ok(checks) if !from_record => self.ask(checks, &subject).await,
             _ => Vec::new(),
         };
         let in_rows = |name: &str| outcomes.iter().find_map(|outcome| first_value(&outcome.rows, name));
@@ -275,7 +285,7 @@ impl Source for Attached {
         match self.checks(record) {
             Err(unavailable) => *unavailable,
             Ok(checks) => {
-                let outcomes = self.ask(&checks.iter().collect::<Vec<_>>(), &Subject::of(record)).await;
+                let outcomes = self.ask(checks, &Subject::of(record)).await;
                 combine(outcomes, self.read_from(checks))
             }
         }

@@ -45,6 +45,12 @@ impl Statement {
         Ok(Query::raw(self.sql.clone(), values.collect::<Result<_, _>>()?))
     }
 
+    /// The same question with at least one row in its answer, so that its columns can be seen.
+    pub(crate) fn probe(&self) -> Self {
+        let sql = format!("SELECT q.* FROM (SELECT 1 AS one) o LEFT JOIN (\n{}\n) q ON 1 = 1", self.sql);
+        Self { sql, params: self.params.clone() }
+    }
+
     /// Moves one piece over and gives what is left.
     fn take<'s>(&mut self, sql: &'s str, dialect: Dialect) -> Result<&'s str, String> {
         let opaque = opaque_length(sql, dialect);

@@ -51,7 +51,8 @@ impl<'a> Subject<'a> {
         domain::json::scalar_at(self.request.as_ref()?, pointer)
     }
 
-    fn value(&self, param: &Param) -> Option<String> {
+    /// The value a parameter takes from the record.
+    pub(crate) fn value(&self, param: &Param) -> Option<String> {
         match param {
             Param::Key => Some(self.key.to_owned()),
             Param::BizNo => self.biz_no.map(str::to_owned),
@@ -60,7 +61,8 @@ impl<'a> Subject<'a> {
         }
     }
 
-    fn lacks(&self, param: Param) -> Reason {
+    /// Why a parameter has no value.
+    pub(crate) fn lacks(&self, param: Param) -> Reason {
         match param {
             Param::BizNo => Reason::NoBizNo,
             Param::Request(pointer) => Reason::RequestLacks { pointer: pointer.as_str().to_owned() },
@@ -134,7 +136,7 @@ impl Check {
 }
 
 /// Whether the server takes writes: on a replica a missing row may only be late.
-async fn is_primary(tx: &mut Tx) -> Result<bool, DbError> {
+pub(crate) async fn is_primary(tx: &mut Tx) -> Result<bool, DbError> {
     let sql = match tx.dialect() {
         Dialect::Sqlite => return Ok(true),
         Dialect::Postgres => "SELECT CAST(pg_is_in_recovery() AS TEXT)",

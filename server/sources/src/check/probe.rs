@@ -1,0 +1,144 @@
+//! The business side of a source: does every reverse check run, and does its result hold what the configuration names.
+
+use super::Report;
+use crate::attached::Attached;
+use crate::config::Biz;
+use crate::reverse::{Check, Subject, is_primary};
+use db::{DbError, Tx};
+use domain::ports::Source;
+use domain::record::{RecordDetail, RecordFilter};
+
+/// Checks every configured biz_type with one of its own records, where there is one.
+pub(super) async fn biz_types(source: &Attached, report: &mut Report) {
+    for biz in &source.config.biz {
+        if biz.reverse_check.is_empty() {
+            report.warn(
+                "reverse_check",
+                format!("{} has no reverse check, so its verdict is always unavailable", biz.name),
+                "add [source.biz.reverse_check]",
+            );
+            continue;
+        }
+        let record = newest(source, biz).await;
+        let mut columns = Vec::new();
+        for check in source.checks_of(&biz.name) {
+            columns.extend(probe(source, biz, check, record.as_ref(), report).await);
+        }
+        template(source, biz, &columns, report);
+    }
+}
+
+async fn newest(source: &Attached, biz: &Biz) -> Option<RecordDetail> {
+    let filter = RecordFilter { biz_type: Some(biz.name.clone()), ..RecordFilter::default() };
+    let rows = source.list(&filter, None, 1).await.ok()?;
+    source.get(&rows.first()?.id).await.ok()
+}
+
+/// Runs one check and looks at the columns of its result.
+async fn probe(
+    source: &Attached,
+    biz: &Biz,
+    check: &Check,
+    record: Option<&RecordDetail>,
+    report: &mut Report,
+) -> Vec<String> {
+    let name = format!("{} / {}", biz.name, check.label);
+    match columns(source, check, record).await {
+        Ok(columns) => {
+            let config = &check.config;
+            let named =
+                config.found_when.keys().chain(config.deleted_when.keys()).chain(config.compare.keys());
+            let missing: Vec<&String> = named.filter(|column| !columns.contains(column)).collect();
+            if missing.is_empty() {
+                report.ok("reverse_check", format!("{name} runs"));
+            }
+            for column in missing {
+                report.error(
+                    "reverse_check",
+                    format!("{name}: the result has no column {column}"),
+                    "select it, or correct found_when, deleted_when and compare",
+                );
+            }
+            columns
+        }
+        Err(Trouble::Untried(why)) => {
+            report.warn(
+                "reverse_check",
+                format!("{name} could not be tried: {why}"),
+                "check again when there are records",
+            );
+            Vec::new()
+        }
+        Err(Trouble::Failed(error)) => {
+            report.error(
+                "reverse_check",
+                format!("{name} fails: {error}"),
+                "correct its sql; parameters are bound as text, cast them where a column is not",
+            );
+            Vec::new()
+        }
+        Err(Trouble::Replica) => {
+            report.warn(
+                "reverse_check",
+                format!("{name} reads a replica, so absence can never be proved"),
+                "point it at the primary",
+            );
+            Vec::new()
+        }
+    }
+}
+
+enum Trouble {
+    Untried(String),
+    Failed(DbError),
+    Replica,
+}
+
+async fn columns(
+    source: &Attached,
+    check: &Check,
+    record: Option<&RecordDetail>,
+) -> Result<Vec<String>, Trouble> {
+    let db = check.elsewhere.as_ref().unwrap_or(&source.db);
+    let mut tx = db.begin_read().await.map_err(Trouble::Failed)?;
+    if !is_primary(&mut tx).await.map_err(Trouble::Failed)? {
+        return Err(Trouble::Replica);
+    }
+    match record {
+        Some(record) => {
+            let subject = Subject::of(record);
+            let query = check.statement.probe().bind(|param| subject.value(param));
+            let query = query.map_err(|param| Trouble::Untried(subject.lacks(param).to_string()))?;
+            result_columns(&mut tx, &query).await.map_err(Trouble::Failed)
+        }
+        None => {
+            // Any value shows whether the statement is right, unless it is cast to something the value is not.
+            let query = check.statement.probe().bind(|_| Some("0".to_owned()));
+            let query = query.map_err(|_| Trouble::Untried("a parameter has no value".into()))?;
+            let tried = result_columns(&mut tx, &query).await;
+            tried.map_err(|error| {
+                Trouble::Untried(format!("there is no record of this biz_type yet ({error})"))
+            })
+        }
+    }
+}
+
+async fn result_columns(tx: &mut Tx, query: &db::Query) -> Result<Vec<String>, DbError> {
+    let row = tx.fetch_optional(query).await?;
+    Ok(row.map(|row| row.columns().to_vec()).unwrap_or_default())
+}
+
+/// A template's placeholders must be columns of a check, or parts of the record.
+fn template(source: &Attached, biz: &Biz, columns: &[String], report: &mut Report) {
+    let Some(template) = source.template_of(&biz.name) else { return };
+    let of_record = |name: &str| matches!(name, "key" | "biz_no" | "biz_type") || name.starts_with('/');
+    for name in template.names().filter(|name| !of_record(name)) {
+        if !columns.is_empty() && !columns.iter().any(|column| column == name) {
+            report.error(
+                "response_template",
+                format!("{}: no reverse check gives a column {name}", biz.name),
+                "select it in the check, or drop {…} from the template",
+            );
+        }
+    }
+}
