@@ -72,14 +72,19 @@ fn panel(
     };
     let reveals = body.bytes().is_some() && !showing.revealed;
     let downloads = body.bytes().is_some() && showing.revealed;
+    let download = if downloads { download(bytes, file) } else { None };
+    let too_large = (downloads && download.is_none()).then(|| {
+        let limit = format::bytes(visit.locale(), DOWNLOAD_BYTES as u64);
+        view! { <small>{t.too_large(limit)}</small> }.into_any()
+    });
     BodyView {
         id,
         title: title.to_owned(),
         text,
         size: bytes.len() as u64,
         masked: !showing.revealed,
-        reveal: reveals.then(|| reveal(showing)),
-        download: downloads.then(|| download(bytes, file)).flatten(),
+        reveal: if reveals { Some(reveal(showing)) } else { too_large },
+        download,
         missing,
     }
     .view(visit)
@@ -130,7 +135,10 @@ fn reveal(showing: Showing<'_>) -> AnyView {
     let Showing { visit, actor, detail, .. } = showing;
     let label = visit.texts().body.reveal;
     if !actor.role.may(Permission::RevealBodies) {
-        return denied(visit, actor, Permission::RevealBodies, label, "btn sm");
+        let t = visit.texts();
+        let needs = t.record.reveal_needs(words::role(t, Permission::RevealBodies.least_role()));
+        let button = denied(visit, actor, Permission::RevealBodies, label, "btn sm");
+        return view! { <small>{needs}</small>{button} }.into_any();
     }
     view! {
         <form method="post" action=visit.href("/api/fn/reveal")>

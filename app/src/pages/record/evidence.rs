@@ -193,7 +193,7 @@ fn lease(visit: &Visit, view: &RecordView) -> AnyView {
         None => t.no_lease.into_any(),
         Some(until) => {
             let word = if until <= view.detail.read_at { t.lease_free } else { t.lease_held };
-            view! { {word}" "{time::absolute(visit, until)} }.into_any()
+            view! { {word}" "{time::moment(visit, until)} }.into_any()
         }
     }
 }

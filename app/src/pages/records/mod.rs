@@ -9,7 +9,6 @@ use crate::components::filter_bar::{Filter, filter_bar};
 use crate::components::icon::Icon;
 use crate::components::live::{Refresh, live};
 use crate::components::pager::pager;
-use crate::components::panel::Panel;
 use crate::components::table::{Cell, Column, Row, table};
 use crate::components::tag::state_tag;
 use crate::components::time;
@@ -18,7 +17,7 @@ use crate::format;
 use crate::routes;
 use crate::words;
 use domain::page::Limit;
-use domain::ports::{Sources, Topic};
+use domain::ports::Topic;
 use domain::record::{RecordRow, State};
 use domain::services::records::RecordPage;
 use filter::Asked;
@@ -32,7 +31,7 @@ pub fn Records() -> impl IntoView {
         let asked = filter::read(&visit);
         // Without the list of business types the filter is a free text; nothing else depends on it.
         let types = console.rates.biz_types(&actor).await.unwrap_or_default();
-        let bar = filters(&visit, &console.records.sources, &types);
+        let bar = filters(&visit, &types);
         let content = if asked.problems.is_empty() {
             let cursor = visit.param("cursor");
             match console.records.list(&actor, &asked.filter, cursor, Limit::default()).await {
@@ -73,14 +72,13 @@ fn lead(visit: &Visit, asked: &Asked) -> String {
     }
 }
 
-fn filters(visit: &Visit, sources: &Sources, types: &[(String, String)]) -> AnyView {
+fn filters(visit: &Visit, types: &[(String, String)]) -> AnyView {
     let texts = visit.texts();
     let t = &texts.records;
     let states = State::ALL.map(|state| (state.as_str().to_owned(), words::state(texts, state).to_owned()));
     let yes_no =
         [("true", texts.common.yes), ("false", texts.common.no)].map(|(v, word)| (v.into(), word.into()));
     let pair = |name: &str| (name.to_owned(), name.to_owned());
-    let names: Vec<_> = sources.iter().map(|source| pair(source.name())).collect();
     let mut biz_types: Vec<&str> = types.iter().map(|(_, name)| name.as_str()).collect();
     biz_types.extend(visit.param("biz_type"));
     biz_types.sort_unstable();
@@ -90,7 +88,7 @@ fn filters(visit: &Visit, sources: &Sources, types: &[(String, String)]) -> AnyV
     } else {
         Filter::choice("biz_type", t.biz_type, biz_types.into_iter().map(pair).collect())
     };
-    let mut bar = vec![
+    let bar = vec![
         Filter::text("q", t.search, t.exact),
         Filter::choice("state", t.state, states.to_vec()),
         Filter::choice("stuck", t.stuck, yes_no.to_vec()).rare(),
@@ -100,10 +98,8 @@ fn filters(visit: &Visit, sources: &Sources, types: &[(String, String)]) -> AnyV
         Filter::moment("created_from", t.created_from).rare(),
         Filter::moment("created_to", t.created_to).rare(),
     ];
-    if names.len() > 1 {
-        bar.insert(3, Filter::choice("source", t.source, names));
-    }
-    filter_bar(visit, &bar, &[])
+    // The source has its switch in the top bar.
+    filter_bar(visit, &bar, &["source"])
 }
 
 fn problems(problems: &[String]) -> AnyView {
@@ -129,7 +125,7 @@ fn listed(visit: &Visit, asked: &Asked, found: RecordPage) -> AnyView {
         let retry = view! { <a class="btn" href=visit.href_with(&[])>{visit.texts().common.retry}</a> };
         empty::notice(t.unreadable_title, t.unreadable_hint, retry)
     };
-    let panel = Panel::new(t.title).hint(t.lead).view(content);
+    let panel = view! { <div class="panel">{content}</div> };
     let list = live("records-list", &[Topic::Records], Refresh::Announce, panel);
     view! { {down}{list} }.into_any()
 }

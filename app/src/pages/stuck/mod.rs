@@ -8,7 +8,6 @@ mod run;
 use super::record_row::{limit, source_down};
 use super::{Sheet, Signed, page};
 use crate::components::empty;
-use crate::components::filter_bar::{Filter, filter_bar};
 use crate::components::icon::Icon;
 use crate::components::live::live_inline;
 use crate::context::Visit;
@@ -26,24 +25,17 @@ pub fn Stuck() -> impl IntoView {
     page(&routes::STUCK, |Signed { visit, actor, console }| async move {
         let board = console.stuck.board(&actor).await?;
         let run = console.stuck.check_run(&actor)?;
-        let sources: Vec<&str> = console.records.sources.iter().map(|source| source.name()).collect();
-        sheet(&visit, &actor, &board, run, &sources)
+        sheet(&visit, &actor, &board, run)
     })
 }
 
-fn sheet(
-    visit: &Visit,
-    actor: &Actor,
-    board: &Board,
-    run: Option<CheckRun>,
-    sources: &[&str],
-) -> domain::Result<Sheet> {
+fn sheet(visit: &Visit, actor: &Actor, board: &Board, run: Option<CheckRun>) -> domain::Result<Sheet> {
     let queue = Queue::read(visit, board);
     let content = if board.rows.is_empty() {
         nothing(visit, board)
     } else {
         let rows = rows::list(visit, actor, &queue)?;
-        view! { {lanes::lanes(visit, actor, &queue)}{filters(visit, &queue, sources)}{rows} }.into_any()
+        view! { {lanes::lanes(visit, actor, &queue)}{rows} }.into_any()
     };
     let body = view! { {warnings(visit, &queue)}{run::progress(visit, run)}{content} };
     let lead = live_inline("stuck-lead", &[Topic::Records], lead(visit, board));
@@ -75,17 +67,6 @@ fn warnings(visit: &Visit, queue: &Queue) -> impl IntoView + use<> {
         .chain(queue.board.more.then(|| t.more.to_owned()))
         .map(|text| view! { <p class="note">{Icon::Warning.view()}<span>{text}</span></p> }.into_any());
     down.chain(notes).collect_view()
-}
-
-fn filters(visit: &Visit, queue: &Queue, sources: &[&str]) -> AnyView {
-    let t = &visit.texts().stuck;
-    let pair = |name: &str| (name.to_owned(), name.to_owned());
-    let names: Vec<_> = sources.iter().copied().map(pair).collect();
-    let types = queue.biz_types().into_iter().map(pair).collect();
-    let by_source = (names.len() > 1).then(|| Filter::choice("source", t.source, names));
-    let filters: Vec<_> =
-        by_source.into_iter().chain([Filter::choice("biz_type", t.biz_type, types)]).collect();
-    filter_bar(visit, &filters, &["lane"])
 }
 
 /// Nothing is stuck, which is good, unless nobody could be asked.

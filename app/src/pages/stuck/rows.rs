@@ -3,6 +3,7 @@
 use super::lanes;
 use super::queue::{FILTERS, Queue};
 use crate::components::empty;
+use crate::components::filter_bar::{Filter, filter_bar};
 use crate::components::icon::Icon;
 use crate::components::live::{Refresh, live};
 use crate::components::pager::pager;
@@ -31,8 +32,15 @@ pub fn list(visit: &Visit, actor: &Actor, queue: &Queue) -> domain::Result<AnyVi
         let table = table(title, columns, lines);
         view! { {table}{pager(visit, rows.len(), next.as_deref())} }.into_any()
     };
-    let panel = Panel::new(title).hint(total).view(content);
+    let panel = Panel::new(title).hint(total).actions(filters(visit, queue)).view(content);
     Ok(live("stuck-rows", &[Topic::Records], Refresh::Announce, panel))
+}
+
+/// The source has its switch in the top bar.
+fn filters(visit: &Visit, queue: &Queue) -> AnyView {
+    let types = queue.biz_types().into_iter().map(|name| (name.to_owned(), name.to_owned()));
+    let by_type = Filter::choice("biz_type", visit.texts().stuck.biz_type, types.collect());
+    filter_bar(visit, &[by_type], &["lane", "source"])
 }
 
 fn columns(visit: &Visit) -> Vec<Column> {
