@@ -30,6 +30,8 @@ pub mod pages;
 #[cfg(feature = "ssr")]
 pub mod routes;
 #[cfg(feature = "ssr")]
+pub mod rule_form;
+#[cfg(feature = "ssr")]
 pub mod shell;
 #[cfg(feature = "ssr")]
 pub mod words;

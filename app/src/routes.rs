@@ -46,10 +46,16 @@ pub const RECORDS: Route = Route::listed("/records", |t| t.nav.records, Icon::Ro
 pub const RECORD: Route =
     Route { path: "/records/:id", needs: Some(Permission::Read), title: |t| t.record.title, rail: None };
 
+pub const ALERTS: Route = Route::listed("/alerts", |t| t.nav.alerts, Icon::Bell, "a", 0, Some(Count::Firing));
+
+pub const AUDIT: Route = Route::listed("/audit", |t| t.nav.audit, Icon::Page, "u", 1, None);
+
+pub const SOURCES: Route = Route::listed("/sources", |t| t.nav.sources, Icon::Database, "d", 2, None);
+
 pub const ME: Route = Route { path: "/me", needs: Some(Permission::Read), title: |t| t.nav.me, rail: None };
 
 /// Every page, in the order of the rail.
-pub const ROUTES: &[Route] = &[LOGIN, OVERVIEW, STUCK, RECORDS, RECORD, ME];
+pub const ROUTES: &[Route] = &[LOGIN, OVERVIEW, STUCK, RECORDS, RECORD, ALERTS, AUDIT, SOURCES, ME];
 
 impl Route {
     /// A page in the rail that everybody who may read can open.

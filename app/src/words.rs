@@ -226,3 +226,39 @@ pub fn recommendation(t: &Texts, lane: Lane) -> &'static str {
         Lane::NotChecked => t.stuck.do_not_checked,
     }
 }
+
+/// An audit verb such as `mark_succeeded.in_doubt`; one that has no word of its own shows as it is.
+pub fn audit_action(t: &Texts, verb: &str) -> String {
+    let audit = &t.audit;
+    let fixed = match verb {
+        "mark_succeeded.intended" => audit.mark_succeeded_intended,
+        "mark_timed_out.intended" => audit.mark_timed_out_intended,
+        "replay.intended" => audit.replay_intended,
+        "late_effect.found" => audit.late_effect,
+        "bodies.revealed" => audit.revealed,
+        "alert_rule.created" => audit.rule_created,
+        "alert_rule.changed" => audit.rule_changed,
+        "alert_rule.deleted" => audit.rule_deleted,
+        "alert.acknowledged" => audit.alert_acknowledged,
+        "alert.silenced" => audit.alert_silenced,
+        "session.signed_in" => audit.signed_in,
+        "session.refused" => audit.sign_in_refused,
+        "user.put" => audit.user_changed,
+        "token.created" => audit.token_created,
+        _ => "",
+    };
+    if !fixed.is_empty() {
+        return fixed.to_owned();
+    }
+    let Some((name, ending)) = verb.split_once('.') else { return verb.to_owned() };
+    let Ok(known) = name.parse::<Action>() else { return verb.to_owned() };
+    let name = action(t, known);
+    match ending {
+        "succeeded" => audit.succeeded(name),
+        "refused" => audit.refused(name),
+        "failed" => audit.failed(name),
+        "in_doubt" => audit.in_doubt(name),
+        "late_outcome" => audit.late_outcome(name),
+        _ => verb.to_owned(),
+    }
+}

@@ -3,6 +3,7 @@
 //! All take form fields and answer with a redirect (see [`answer`]), so that they work without scripts. Addresses are
 //! stable: `/api/fn/<endpoint>`. The server's own layer refuses posts from other sites.
 
+pub mod alerts;
 pub mod compensations;
 pub mod demo;
 pub mod preferences;

@@ -15,7 +15,7 @@ pub fn Enhance() -> impl IntoView {
 
 #[cfg(feature = "hydrate")]
 fn start() {
-    use super::{chart_cursor, clock, copy, dialog, dom, forms, hotkeys, live, toast};
+    use super::{chart_cursor, clock, copy, dialog, dom, forms, hotkeys, live, preview, toast};
 
     if let Some(body) = dom::first("body") {
         clock::start(&body);
@@ -27,5 +27,6 @@ fn start() {
     toast::start();
     hotkeys::start();
     chart_cursor::start();
+    preview::start();
     dom::mark("data-hydrated", Some(""));
 }

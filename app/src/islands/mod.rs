@@ -13,6 +13,7 @@
 //! | `toast` | `data-toast`, `data-dismiss` | dismisses |
 //! | `hotkeys` | `data-hotkey`, `data-row` | the keyboard |
 //! | `chart_cursor` | `data-chart` | reads a chart's values under the pointer |
+//! | `preview` | `data-preview`, `data-mirrors` | shows a form's outcome while it is filled in |
 //!
 //! A page that needs more adds an island of its own here: small serialisable props, children from the server.
 
@@ -34,5 +35,7 @@ mod forms;
 mod hotkeys;
 #[cfg(feature = "hydrate")]
 mod live;
+#[cfg(feature = "hydrate")]
+mod preview;
 #[cfg(feature = "hydrate")]
 mod toast;

@@ -19,6 +19,8 @@ use leptos_router::components::{Route, Router, Routes};
 use leptos_router::{SsrMode, path};
 use std::future::Future;
 
+mod alerts;
+mod audit;
 mod login;
 mod me;
 mod not_found;
@@ -26,9 +28,10 @@ mod overview;
 mod record;
 mod record_row;
 mod records;
+mod sources;
 mod stuck;
 #[cfg(test)]
-mod testing;
+pub(crate) mod testing;
 
 /// All pages. The paths are those of [`crate::routes::ROUTES`]; a test compares them.
 #[component]
@@ -42,6 +45,9 @@ pub fn App() -> impl IntoView {
                 <Route path=path!("/stuck") view=stuck::Stuck ssr=SsrMode::Async/>
                 <Route path=path!("/records") view=records::Records ssr=SsrMode::Async/>
                 <Route path=path!("/records/:id") view=record::Record ssr=SsrMode::Async/>
+                <Route path=path!("/alerts") view=alerts::Alerts ssr=SsrMode::Async/>
+                <Route path=path!("/audit") view=audit::Audit ssr=SsrMode::Async/>
+                <Route path=path!("/sources") view=sources::Sources ssr=SsrMode::Async/>
                 <Route path=path!("/me") view=me::Me ssr=SsrMode::Async/>
             </Routes>
         </Router>

@@ -127,6 +127,11 @@ impl Default for Verifier {
 }
 
 impl Verifier {
+    /// Starts behind an entry that is taken as it is, to check a part of a chain.
+    pub fn behind(entry: &Entry) -> Self {
+        Self { seq: entry.seq, hash: entry.hash.clone() }
+    }
+
     pub fn check(&mut self, entry: &Entry) -> Result<(), Break> {
         if entry.seq != self.seq + 1 {
             return Err(Break::Gap { expected: self.seq + 1, found: entry.seq });

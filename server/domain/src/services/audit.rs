@@ -28,6 +28,12 @@ impl AuditService {
         self.store.list(filter, before, limit).await
     }
 
+    /// Sequence and hash of the newest entry.
+    pub async fn head(&self, actor: &Actor) -> Result<Option<(i64, String)>> {
+        actor.require(Permission::Read)?;
+        self.store.head().await
+    }
+
     /// Walks the whole chain; `Ok(Ok(n))` = n entries, unbroken.
     pub async fn verify(&self) -> Result<std::result::Result<i64, Break>> {
         // The head is read first: entries written meanwhile extend the chain and are not part of the question.
