@@ -1,11 +1,11 @@
 import { defineConfig } from "@playwright/test";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 
 // The runner's workers load this file again: what is made once is handed on through the environment.
 const port = (process.env.AMENDS_PORT ??= String(20000 + (process.pid % 20000)));
-const data = (process.env.AMENDS_DATA ??= mkdtempSync(join(tmpdir(), "amends-end2end-")));
+const data = (process.env.AMENDS_DATA ??= temporaryFolder());
 const password = (process.env.AMENDS_DEMO_PASSWORD ??= "correct horse battery staple");
 const binary = process.env.AMENDS_BIN ?? resolve(__dirname, "../target/release/amends");
 const address = `http://127.0.0.1:${port}`;
@@ -47,3 +47,10 @@ export default defineConfig({
     timeout: 60_000,
   },
 });
+
+/** A folder that goes when the process that made it does. */
+function temporaryFolder(): string {
+  const folder = mkdtempSync(join(tmpdir(), "amends-end2end-"));
+  process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
+  return folder;
+}
