@@ -23,7 +23,9 @@ impl Template {
         let pieces = pieces(text);
         // Any value in place of the placeholders shows whether the text around them is JSON.
         let sample: String = pieces.iter().map(|piece| piece.or("0")).collect();
-        let json = text.trim_start().starts_with(['{', '[', '"']) && domain::json::parse(&sample).is_some();
+        // A placeholder at the start is no brace of JSON.
+        let opens = matches!(pieces.first(), Some(Piece::Text(first)) if first.trim_start().starts_with(['{', '[', '"']));
+        let json = opens && domain::json::parse(&sample).is_some();
         Ok(Self { pieces, json })
     }
 
@@ -41,17 +43,15 @@ impl Template {
             match piece {
                 Piece::Text(part) => text.push_str(part),
                 Piece::Name(name) => {
-                    let value = value(name).ok_or_else(|| {
-                        format!("the response template needs {{{name}}}, which has no value here")
-                    })?;
+                    let value = value(name)
+                        .ok_or_else(|| format!("the template needs {{{name}}}, which has no value here"))?;
                     text.push_str(&if self.json { escaped(&value) } else { value });
                 }
             }
         }
         if self.json && domain::json::parse(&text).is_none() {
             return Err(
-                "the response template gives no JSON with these values; put quotes around its placeholders"
-                    .into(),
+                "the template gives no JSON with these values; put quotes around its placeholders".into()
             );
         }
         Ok(text)
@@ -127,6 +127,7 @@ mod tests {
             .unwrap(),
             r#"{"code":0,"orderNo":"a\"b\\c\n键","amount":128.00,"of":"9007199254740993"}"#
         );
+        assert_eq!(render("{key}", &[("key", "a\"b")]).unwrap(), "a\"b");
         assert_eq!(render("ok {key} {", &[("key", "\"x\"")]).unwrap(), "ok \"x\" {");
     }
 

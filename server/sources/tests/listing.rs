@@ -27,7 +27,8 @@ async fn walk(table: &Table, filter: &RecordFilter, insert: bool) -> Vec<String>
         keys.extend(rows.into_iter().map(|row| row.key));
         page += 1;
         if insert {
-            let (young, old) = (format!("new{page} {:?}", filter.stuck), format!("old{page} {:?}", filter.stuck));
+            let (young, old) =
+                (format!("new{page} {:?}", filter.stuck), format!("old{page} {:?}", filter.stuck));
             table.put(&rec(&young, 0)).await;
             table.put(&rec(&old, 90_000_000)).await;
         }
