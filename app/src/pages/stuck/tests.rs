@@ -5,9 +5,7 @@ use domain::roles::Role;
 
 fn html(uri: &str, role: Role, board: &Board, run: Option<CheckRun>) -> String {
     let actor = person(role);
-    visiting(uri, "amends_lang=en", &actor, |visit| {
-        sheet(visit, &actor, board, run).unwrap().body.to_html()
-    })
+    visiting(uri, "amends_lang=en", &actor, |visit| sheet(visit, &actor, board, run).unwrap().body.to_html())
 }
 
 fn mixed() -> Board {
