@@ -93,6 +93,7 @@ impl Conn<'_> {
         bounded(timeout, async move {
             Ok(match self {
                 Conn::Sqlite(conn) => {
+                    interrupt_after(conn, timeout).await?;
                     prepared!(query, Sqlite, args::sqlite).execute(conn).await?.rows_affected()
                 }
                 Conn::Postgres(conn) => {

@@ -9,7 +9,7 @@ use url::Url;
 pub struct Options {
     /// Most connections held at once (readers on SQLite, which has one writer).
     pub max_connections: u32,
-    /// Longest a reading statement may run; on PostgreSQL and MySQL it bounds writing ones too.
+    /// Longest a statement may run; MySQL proper (not MariaDB) bounds only reading ones itself.
     pub statement_timeout: Duration,
     /// Longest to wait for a connection.
     pub connect_timeout: Duration,

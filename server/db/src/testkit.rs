@@ -19,19 +19,23 @@ pub struct TestDb {
 /// One fresh database of every kind at hand. `AMENDS_TEST_POSTGRES` and `AMENDS_TEST_MYSQL` are URLs of users who may
 /// create databases; without one, that kind is left out with a line on standard error, or refused under `AMENDS_TEST_ALL=1`.
 pub async fn each_database() -> Vec<TestDb> {
-    let mut all = vec![sqlite().await];
-    for (variable, dialect) in
-        [("AMENDS_TEST_POSTGRES", Dialect::Postgres), ("AMENDS_TEST_MYSQL", Dialect::Mysql)]
-    {
-        match std::env::var(variable) {
-            Ok(server) if !server.is_empty() => all.push(on_server(&server, dialect).await),
-            _ if std::env::var("AMENDS_TEST_ALL").is_ok_and(|all| all == "1") => {
-                panic!("{variable} is not set")
-            }
-            _ => eprintln!("skipped on {dialect}: {variable} is not set"),
+    let (sqlite, postgres, mysql) = futures::join!(
+        sqlite(),
+        at_hand("AMENDS_TEST_POSTGRES", Dialect::Postgres),
+        at_hand("AMENDS_TEST_MYSQL", Dialect::Mysql)
+    );
+    [Some(sqlite), postgres, mysql].into_iter().flatten().collect()
+}
+
+async fn at_hand(variable: &str, dialect: Dialect) -> Option<TestDb> {
+    match std::env::var(variable) {
+        Ok(server) if !server.is_empty() => Some(on_server(&server, dialect).await),
+        _ if std::env::var("AMENDS_TEST_ALL").is_ok_and(|all| all == "1") => panic!("{variable} is not set"),
+        _ => {
+            eprintln!("skipped on {dialect}: {variable} is not set");
+            None
         }
     }
-    all
 }
 
 /// A fresh SQLite database.

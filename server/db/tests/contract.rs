@@ -238,6 +238,80 @@ async fn a_slow_statement_is_stopped_and_the_connection_lives() {
 }
 
 #[tokio::test]
+async fn each_statement_of_a_transaction_has_its_own_time() {
+    for test in &with_items(1).await {
+        let options = Options { statement_timeout: Duration::from_millis(400), ..Options::own() };
+        let db = Db::connect(&test.url, &options).await.unwrap();
+        let mut tx = db.begin().await.unwrap();
+        tx.fetch_all(&raw("SELECT id FROM item")).await.unwrap();
+        let start = std::time::Instant::now();
+        while start.elapsed() < Duration::from_millis(450) {
+            tokio::task::yield_now().await;
+        }
+        let many =
+            "INSERT INTO item (id, version) SELECT CONCAT(a.id, b.id, c.id), 1 FROM item a, item b, item c";
+        let rows =
+            "INSERT INTO item (id, version) VALUES ('x1', 1), ('x2', 1), ('x3', 1), ('x4', 1), ('x5', 1)";
+        tx.execute(&raw(rows)).await.unwrap();
+        assert_eq!(tx.execute(&raw(many)).await.unwrap(), 216, "{}", db.dialect());
+        tx.commit().await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_caller_who_goes_away_leaves_no_lock_and_no_change() {
+    for test in &with_items(1).await {
+        let db = &test.db;
+        for _ in 0..5 {
+            let abandoned = async {
+                let mut tx = db.begin().await.unwrap();
+                tx.execute(&bump(db, "k000", 1)).await.unwrap();
+                std::future::pending::<()>().await;
+            };
+            tokio::select! {
+                biased;
+                () = abandoned => {}
+                () = async { while !locked(test).await {} } => {}
+            }
+        }
+        assert_eq!(db.execute(&bump(db, "k000", 1)).await.unwrap(), 1, "{}", db.dialect());
+    }
+}
+
+/// Whether somebody holds the row.
+async fn locked(test: &TestDb) -> bool {
+    let options = Options { lock_timeout: Duration::from_millis(50), ..Options::own() };
+    let other = Db::connect(&test.url, &options).await.unwrap();
+    let touch = "UPDATE item SET version = version WHERE id = 'k000'";
+    let held = other.execute(&raw(touch)).await.is_err_and(|e| e.is_retryable());
+    other.close().await;
+    held
+}
+
+#[tokio::test]
+async fn connections_that_the_server_ended_are_replaced() {
+    for test in &with_items(1).await {
+        let kill = match test.db.dialect() {
+            Dialect::Sqlite => continue,
+            Dialect::Postgres => {
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+            }
+            Dialect::Mysql => {
+                "SELECT id FROM information_schema.processlist WHERE db = DATABASE() AND id <> CONNECTION_ID()"
+            }
+        };
+        test.db.ping().await.unwrap();
+        let other = test.reopen().await;
+        for row in other.fetch_all(&raw(kill)).await.unwrap() {
+            if other.dialect() == Dialect::Mysql {
+                other.execute(&raw(&format!("KILL {}", row.i64(0).unwrap()))).await.unwrap();
+            }
+        }
+        assert_eq!(count(&test.db).await, 1, "{}", test.db.dialect());
+    }
+}
+
+#[tokio::test]
 async fn a_lock_held_by_another_is_busy_not_forever() {
     for test in &with_items(1).await {
         let mut holder = test.db.begin().await.unwrap();

@@ -179,7 +179,7 @@ async fn what_a_dead_process_left_is_taken_by_one_of_many() {
             assert_eq!((heir.lease_until, heir.phase), (at(60), Phase::Intended));
             assert!(!finish(&store, &heir.id, &outcome(Ending::Succeeded)).await, "the old owner lost it");
             assert_eq!(
-                store.running(&[heir.command.record.clone()]).await.unwrap(),
+                store.running(std::slice::from_ref(&heir.command.record)).await.unwrap(),
                 std::slice::from_ref(heir)
             );
         }
