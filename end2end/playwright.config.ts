@@ -18,8 +18,13 @@ export default defineConfig({
   // The tests settle records of one shared shop: order matters more than speed.
   workers: 1,
   reporter: [["list"]],
-  timeout: 30_000,
+  timeout: 60_000,
+  projects: [
+    { name: "with scripts" },
+    { name: "without scripts", testIgnore: "scripts.spec.ts", use: { javaScriptEnabled: false } },
+  ],
   use: {
+    locale: "en-US",
     baseURL: address,
     browserName: "chromium",
     screenshot: "only-on-failure",

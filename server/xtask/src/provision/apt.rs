@@ -25,6 +25,7 @@ pub const TESTS: &[Package] = &[
     Package { name: "postgresql", seen: || crate::services::postgres_bin().is_some() },
     Package { name: "mariadb-server", seen: || on_path("mariadbd") },
     Package { name: "redis-server", seen: || on_path("redis-server") },
+    Package { name: "sqlite3", seen: || on_path("sqlite3") },
 ];
 
 /// The distribution's own Rust with the parts that can make a wasm standard library.
