@@ -1,8 +1,10 @@
 //! The composition root of Amends: configuration, command line, HTTP, background tasks and the demo.
 
 mod accounts;
+pub mod cli;
 pub mod compose;
 pub mod config;
+pub mod demo;
 mod defaults;
 pub mod http;
 pub mod jobs;
