@@ -5,7 +5,7 @@ use crate::runtime::TokioRuntime;
 use crate::state::AppState;
 use anyhow::{Context, anyhow};
 use std::io::ErrorKind;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::time::Duration;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
@@ -32,7 +32,13 @@ pub async fn listen(address: SocketAddr) -> anyhow::Result<TcpListener> {
 
 /// Where people find the console.
 pub fn address(listener: &TcpListener, base_path: &str) -> anyhow::Result<String> {
-    let address = listener.local_addr().context("the listener has no address")?;
+    let mut address = listener.local_addr().context("the listener has no address")?;
+    // Nobody can visit "any address"; this machine is among them.
+    match address.ip() {
+        IpAddr::V4(ip) if ip.is_unspecified() => address.set_ip(Ipv4Addr::LOCALHOST.into()),
+        IpAddr::V6(ip) if ip.is_unspecified() => address.set_ip(Ipv6Addr::LOCALHOST.into()),
+        _ => {}
+    }
     Ok(format!("http://{address}{}/", base_path.trim_end_matches('/')))
 }
 
