@@ -35,3 +35,6 @@ pub mod panel;
 pub mod table;
 pub mod tag;
 pub mod time;
+
+#[cfg(test)]
+mod tests;
