@@ -171,13 +171,13 @@ impl Attached {
         }
     }
 
-    /// Reads one record as a compare-and-set needs it, outside any transaction.
-    async fn seen(&self, reading: Reading<'_>, id: &RecordId) -> Result<Seen> {
+    /// Reads one record as a compare-and-set needs it, outside any transaction, and the source's clock.
+    async fn seen(&self, reading: Reading<'_>, id: &RecordId) -> Result<(Seen, DateTime<Utc>)> {
         let now = self.now().await?;
         let located = reading.located(id).ok_or_else(|| not_found(id))?;
         let select = reading.select().and_where(located).to_owned();
         let row = self.db.fetch_optional(&self.db.query(&select)).await.map_err(|error| self.down(error))?;
-        row.map(|row| reading.seen(&row, now)).ok_or_else(|| not_found(id))
+        row.map(|row| (reading.seen(&row, now), now)).ok_or_else(|| not_found(id))
     }
 
     /// The response that mark-succeeded stores: the one given, or one rendered from the business row.
@@ -306,8 +306,7 @@ impl Source for Attached {
             Action::MarkSucceeded => self.response(&layout, &change).await?,
             Action::MarkTimedOut | Action::Replay => None,
         };
-        let seen = self.seen(reading, &change.record.row.id).await?;
-        let now = self.now().await?;
+        let (seen, now) = self.seen(reading, &change.record.row.id).await?;
         let marker = layout.updated_at.as_ref().map_or(now, |updated| updated.marker(now, &seen.updated));
         let state = writes.map_or(change.record.row.state, crate::writing::target);
         Ok(Plan { state, marker: marker.timestamp_millis(), response })

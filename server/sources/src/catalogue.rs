@@ -26,6 +26,8 @@ pub(crate) struct Declared {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Class {
     Text,
+    /// PostgreSQL `char(n)`: text that is filled up with blanks that do not count.
+    Padded,
     Integer,
     Binary,
     Uuid,
@@ -39,10 +41,13 @@ pub(crate) enum Class {
     Other(String),
 }
 
+/// One row of the database's own catalogue as a column.
+type ReadColumn = fn(&Row) -> Result<Declared, DbError>;
+
 impl Catalogue {
     /// Reads the columns; empty when there is no such table.
     pub(crate) async fn read(db: &Db, table: &Table) -> Result<Self, DbError> {
-        let (query, read): (Query, fn(&Row) -> Result<Declared, DbError>) = match db.dialect() {
+        let (query, read): (Query, ReadColumn) = match db.dialect() {
             Dialect::Sqlite => (sqlite_query(table), sqlite_column),
             Dialect::Postgres => (postgres_query(table), postgres_column),
             Dialect::Mysql => (mysql_query(table), mysql_column),
@@ -109,7 +114,8 @@ fn postgres_column(row: &Row) -> Result<Declared, DbError> {
         _ => 6,
     };
     let class = match base.as_str() {
-        "text" | "varchar" | "bpchar" | "name" => Class::Text,
+        "text" | "varchar" | "name" => Class::Text,
+        "bpchar" => Class::Padded,
         "int2" | "int4" | "int8" => Class::Integer,
         "bytea" => Class::Binary,
         "uuid" => Class::Uuid,

@@ -102,7 +102,9 @@ impl Layout {
             (Dialect::Postgres, Class::Uuid) if is_uuid(value) => col().eq(Expr::val(value).cast_as("uuid")),
             (Dialect::Postgres, _) => self.dialect.as_text(col()).eq(value),
             // The first half finds by index whatever the collation ignores; the second half ignores nothing.
-            (Dialect::Mysql, Class::Text) => col().eq(value).and(self.bytes(declared).eq(binary(value))),
+            (Dialect::Mysql, Class::Text) => {
+                col().eq(declared.in_charset(value)).and(self.bytes(declared).eq(binary(value)))
+            }
             (Dialect::Mysql, _) => self.bytes(declared).eq(binary(value)),
         }
     }
@@ -156,6 +158,17 @@ impl SourceConfig {
     /// The native value that an action writes for `state`.
     pub(crate) fn native_of(&self, state: State) -> Option<String> {
         self.native_values(state).into_iter().next()
+    }
+}
+
+impl Declared {
+    /// MySQL refuses to compare a column of an older character set with a text that does not fit into it.
+    fn in_charset(&self, value: &str) -> Expr {
+        let charset = self.collation.as_deref().and_then(|name| name.split('_').next());
+        match charset.filter(|name| !name.starts_with("utf8") && !name.starts_with("uca1400")) {
+            Some(charset) => Expr::cust_with_exprs(format!("CONVERT(? USING {charset})"), [Expr::val(value)]),
+            None => Expr::val(value),
+        }
     }
 }
 

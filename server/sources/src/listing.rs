@@ -54,12 +54,7 @@ impl Listing<'_> {
         created: &TimeForm,
         matching: &Condition,
     ) -> Result<Vec<RecordRow>, DbError> {
-        let mut select = self.reading.select();
-        select.cond_where(matching.clone()).cond_where(created.dated());
-        if let Some(ms) = self.after.and_then(|place| place.created_ms) {
-            select.cond_where(self.beyond(created, ms));
-        }
-        select.order_by_expr(created.sorted(), self.order());
+        let select = self.by_time(created, matching);
         let mut rows = self.fetch(db, select, self.limit).await?;
         if rows.len() == self.limit
             && let Some(last) = rows.last().and_then(|row| row.created_at)
@@ -71,6 +66,16 @@ impl Listing<'_> {
         self.sort(&mut rows);
         rows.truncate(self.limit);
         Ok(rows)
+    }
+
+    fn by_time(&self, created: &TimeForm, matching: &Condition) -> SelectStatement {
+        let mut select = self.reading.select();
+        select.cond_where(matching.clone()).cond_where(created.dated());
+        if let Some(ms) = self.after.and_then(|place| place.created_ms) {
+            select.cond_where(self.beyond(created, ms));
+        }
+        select.order_by_expr(created.sorted(), self.order());
+        select
     }
 
     /// Every record of one millisecond that is still to come, in locator order.
@@ -86,7 +91,7 @@ impl Listing<'_> {
             .cond_where(matching.clone())
             .cond_where(created.dated())
             .and_where(created.from(from_millis(ms)))
-            .and_where(created.before(from_millis(ms + 1)));
+            .and_where(created.before(from_millis(ms.saturating_add(1))));
         if self.after.is_some_and(|place| place.created_ms == Some(ms)) {
             select.and_where_option(self.rest_of_tie());
         }
@@ -141,7 +146,7 @@ impl Listing<'_> {
 
     /// Records after the millisecond `ms`, and those in it that are still to come.
     fn beyond(&self, created: &TimeForm, ms: i64) -> Condition {
-        let (start, end) = (from_millis(ms), from_millis(ms + 1));
+        let (start, end) = (from_millis(ms), from_millis(ms.saturating_add(1)));
         let (within, past) = if self.filter.oldest_first() {
             (created.from(start), created.from(end))
         } else {
@@ -276,4 +281,66 @@ impl Listing<'_> {
 fn coalesced_not(condition: Condition) -> Expr {
     let case = sea_query::CaseStatement::new().case(condition, 0).finally(1);
     Expr::Case(Box::new(case)).eq(1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::catalogue::Catalogue;
+    use crate::config::SourceConfig;
+    use db::testkit::each_database;
+
+    const BIZ: &str =
+        "[[biz]]\ntype = \"FAST\"\nstuck_after = \"1m\"\n[columns]\nlease_until = \"lease_until\"\n";
+
+    async fn plan(db: &Db, sql: String) -> String {
+        let explain = if db.dialect() == db::Dialect::Sqlite { "EXPLAIN QUERY PLAN" } else { "EXPLAIN" };
+        let rows = db.fetch_all(&db::Query::raw(format!("{explain} {sql}"), vec![])).await.unwrap();
+        let cells = rows.iter().flat_map(|row| row.cells()).filter_map(db::Cell::as_text);
+        cells.collect::<Vec<_>>().join(" ")
+    }
+
+    #[tokio::test]
+    async fn lists_are_served_by_the_indexes_on_status_and_creation_time() {
+        for test in each_database().await {
+            let time = if test.db.dialect() == db::Dialect::Postgres { "TIMESTAMP" } else { "DATETIME" };
+            test.run(&[
+                &format!(
+                    "CREATE TABLE idempotent_record (idempotent_id VARCHAR(64) PRIMARY KEY, biz_type VARCHAR(64), biz_no VARCHAR(64), \
+                     status VARCHAR(16), request_body TEXT, response_body TEXT, create_time {time}, update_time {time}, lease_until {time})"
+                ),
+                "CREATE INDEX by_status ON idempotent_record (status, create_time)",
+                "CREATE INDEX by_time ON idempotent_record (create_time)",
+                "INSERT INTO idempotent_record (idempotent_id, status, create_time) VALUES ('a', 'SUCCESS', '2026-01-01 00:00:00')",
+            ])
+            .await;
+            // Every other row settled, so that the planner has a reason to choose.
+            for _ in 0..11 {
+                test.run(&["INSERT INTO idempotent_record (idempotent_id, status, create_time) SELECT CONCAT(idempotent_id, (SELECT COUNT(*) FROM idempotent_record)), status, create_time FROM idempotent_record"]).await;
+            }
+            let analyze = if test.db.dialect() == db::Dialect::Mysql { "ANALYZE TABLE" } else { "ANALYZE" };
+            test.db.fetch_all(&db::Query::raw(format!("{analyze} idempotent_record"), vec![])).await.ok();
+            let config: SourceConfig =
+                toml::from_str(&format!("name = \"a\"\nurl = \"{}\"\n{BIZ}", test.url)).unwrap();
+            let catalogue = Catalogue::read(&test.db, &config.table).await.unwrap();
+            let layout = Layout::resolve(&config, catalogue, test.db.dialect()).unwrap();
+            let reading = Reading { config: &config, layout: &layout };
+            for (filter, index) in
+                [(RecordFilter::stuck(), "by_status"), (RecordFilter::default(), "by_time")]
+            {
+                let now = test.db.now().await.unwrap();
+                let listing = Listing { reading, filter: &filter, after: None, limit: 50, now };
+                let matching = listing.matching().unwrap();
+                let mut select = listing.by_time(layout.created_at.as_ref().unwrap(), &matching);
+                select.limit(50);
+                let sql = match test.db.dialect() {
+                    db::Dialect::Sqlite => select.to_string(sea_query::SqliteQueryBuilder),
+                    db::Dialect::Postgres => select.to_string(sea_query::PostgresQueryBuilder),
+                    db::Dialect::Mysql => select.to_string(sea_query::MysqlQueryBuilder),
+                };
+                let plan = plan(&test.db, sql).await;
+                assert!(plan.contains(index), "{} {plan}", test.db.dialect());
+            }
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! From the table to records: which columns are read, and what their cells say.
 
-use crate::catalogue::Declared;
+use crate::catalogue::{Class, Declared};
 use crate::config::SourceConfig;
 use crate::layout::Layout;
 use crate::time_form::TimeForm;
@@ -61,7 +61,12 @@ impl Reading<'_> {
         select.from(self.config.table_ref());
         let mut plain = |declared: Option<&Declared>, alias: &'static str| {
             if let Some(declared) = declared {
-                select.expr_as(Expr::col(declared.name.clone()), alias);
+                let col = Expr::col(declared.name.clone());
+                match declared.class {
+                    // The cast drops the blanks.
+                    Class::Padded => select.expr_as(layout.dialect.as_text(col), alias),
+                    _ => select.expr_as(col, alias),
+                };
             }
         };
         plain(Some(&layout.key), alias::KEY);

@@ -99,6 +99,8 @@ impl TimeForm {
 
     /// `at` in the column's own representation, rounded up to its grid: right for `<` and `>=` alike.
     fn bound(&self, at: DateTime<Utc>) -> Expr {
+        // Beyond these years databases refuse to compare, and no readable time is there.
+        let at = shifted(at, 0);
         match self.form {
             Form::Epoch { micros } => Expr::val(ceiling(at.timestamp_micros(), micros)),
             Form::Native { zone, cast, .. } => {

@@ -192,3 +192,25 @@ async fn hostile_numbers_are_bound_and_secrets_in_rows_are_masked() {
         }
     }
 }
+
+#[tokio::test]
+async fn absence_on_a_replica_proves_nothing_and_presence_does() {
+    for table in with_record(ORDER).await {
+        if table.dialect() != Dialect::Postgres {
+            continue;
+        }
+        // A server that says of itself what a replica says.
+        table.run("CREATE SCHEMA replica").await;
+        table
+            .run("CREATE FUNCTION replica.pg_is_in_recovery() RETURNS boolean LANGUAGE sql AS 'SELECT true'")
+            .await;
+        let url = format!("{}?options[search_path]=replica,pg_catalog,public", table.test.url);
+        let source = open(&url, MINIMAL, ORDER);
+        let record = table.get("k").await;
+        let finding = source.reverse_check(&record).await;
+        assert_eq!(finding.verdict, Verdict::Unavailable);
+        assert!(matches!(finding.reasons[..], [Reason::NotPrimary { .. }]), "{finding:?}");
+        table.run("INSERT INTO t_order VALUES ('N1', 'PAID', 128.00, 0)").await;
+        assert_eq!(source.reverse_check(&record).await.verdict, Verdict::Found);
+    }
+}

@@ -14,8 +14,7 @@ use domain::ports::{Applied, Change, Source};
 use domain::record::{Body, RecordDetail, State};
 
 async fn both() -> Vec<Table> {
-    let mut all = tables(MINIMAL, ORDER).await;
-    all.extend(tables(EXTENDED, ORDER).await);
+    let all = common::both(ORDER).await;
     for table in &all {
         table.put(&rec("k", 3_600_000)).await;
     }

@@ -43,12 +43,15 @@ url = "http://127.0.0.1:1/"
 pub const ORDERS: &str =
     "CREATE TABLE t_order (order_no VARCHAR(64), status VARCHAR(16), amount DECIMAL(20,2), deleted INT)";
 
+/// One table of its kind; tables of one database share it and differ in their names.
 pub struct Table {
-    pub test: TestDb,
+    pub test: Arc<TestDb>,
     pub source: Attached,
     /// The database's clock when the table was made.
     pub now: DateTime<Utc>,
     offset: TimeDelta,
+    /// Behind the names of the tables in every statement.
+    suffix: &'static str,
 }
 
 /// One record to insert; what is not named is usual.
@@ -80,18 +83,42 @@ pub fn rec(key: &str, age_ms: i64) -> Rec<'_> {
 pub async fn tables(config: &str, biz: &str) -> Vec<Table> {
     let mut all = Vec::new();
     for test in each_database().await {
-        let extended = config == EXTENDED;
-        test.run(&[&ddl(test.db.dialect(), extended), ORDERS]).await;
-        all.push(attach(test, config, biz).await);
+        all.push(make(Arc::new(test), config, biz, "").await);
     }
     all
 }
 
-pub async fn attach(test: TestDb, config: &str, biz: &str) -> Table {
+/// The minimal and the extended native table on every database.
+pub async fn both(biz: &str) -> Vec<Table> {
+    let mut all = Vec::new();
+    for test in each_database().await {
+        let test = Arc::new(test);
+        all.push(make(Arc::clone(&test), MINIMAL, biz, "").await);
+        all.push(make(test, EXTENDED, biz, "_x").await);
+    }
+    all
+}
+
+async fn make(test: Arc<TestDb>, config: &str, biz: &str, suffix: &'static str) -> Table {
+    let ddl = ddl(test.db.dialect(), config == EXTENDED);
+    test.run(&[&suffixed(&ddl, suffix), &suffixed(ORDERS, suffix)]).await;
+    let config = format!("table = \"idempotent_record{suffix}\"\n{config}");
+    let table = attach(test, &config, &suffixed(biz, suffix)).await;
+    Table { suffix, ..table }
+}
+
+fn suffixed(sql: &str, suffix: &str) -> String {
+    ["idempotent_record", "t_order"]
+        .iter()
+        .fold(sql.to_owned(), |sql, name| sql.replace(name, &format!("{name}{suffix}")))
+}
+
+pub async fn attach(test: impl Into<Arc<TestDb>>, config: &str, biz: &str) -> Table {
+    let test = test.into();
     let now = test.db.now().await.unwrap();
     let source = open(&test.url, config, biz);
     let hours = if config.contains("Shanghai") { 8 } else { 0 };
-    Table { test, source, now, offset: TimeDelta::hours(hours) }
+    Table { test, source, now, offset: TimeDelta::hours(hours), suffix: "" }
 }
 
 pub fn open(url: &str, config: &str, biz: &str) -> Attached {
@@ -162,11 +189,11 @@ impl Table {
         if lease {
             values.push(self.time(rec.lease_ms));
         }
-        self.test.db.execute(&Query::raw(sql, values)).await.unwrap();
+        self.test.db.execute(&Query::raw(suffixed(&sql, self.suffix), values)).await.unwrap();
     }
 
     pub async fn run(&self, sql: &str) {
-        self.test.run(&[sql]).await;
+        self.test.run(&[&suffixed(sql, self.suffix)]).await;
     }
 
     pub async fn get(&self, key: &str) -> RecordDetail {
@@ -184,6 +211,7 @@ impl Table {
     /// One text cell of the table itself.
     pub async fn cell(&self, key: &str, column: &str) -> Option<String> {
         let sql = format!("SELECT {column} FROM idempotent_record WHERE idempotent_id = ?");
+        let sql = suffixed(&sql, self.suffix);
         let row = self.test.db.fetch_optional(&Query::raw(sql, vec![key.into()])).await.unwrap().unwrap();
         row.opt_text(0).unwrap()
     }
