@@ -81,6 +81,11 @@ async fn series_steps_start_at_the_span_and_gaps_stay_gaps() {
         );
         let scope = RateScope { source: Some("orders".into()), biz_type: Some("OTHER".into()) };
         assert_eq!(store.series(&scope, span).await.unwrap(), [bucket(120, totals(0, 0, 8))]);
+        let apart = store.series_by_biz_type(&all(), span).await.unwrap();
+        let parts: Vec<_> =
+            apart.iter().map(|part| (part.biz_type.as_str(), part.buckets.as_slice())).collect();
+        let order = [bucket(0, totals(1, 2, 0)), bucket(120, totals(0, 0, 4)), bucket(600, totals(16, 0, 0))];
+        assert_eq!(parts, [("ORDER", &order[..]), ("OTHER", &[bucket(120, totals(0, 0, 8))][..])]);
         let elsewhere = RateScope { source: Some("x".into()), biz_type: None };
         assert_eq!(store.series(&elsewhere, span).await.unwrap(), []);
     }
