@@ -1,0 +1,13 @@
+//! The API and the pages as they are served, in process, over a real store and a real source.
+
+mod app;
+mod compensations;
+mod health;
+mod hostile;
+mod live;
+mod matrix;
+mod openapi;
+mod pages;
+mod records;
+mod rules;
+mod session;
