@@ -3,7 +3,9 @@
 /// The patterns of one language; `%d %h %m %s` are numbers, a bare `%` is the age itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Patterns {
+    pub days: String,
     pub days_hours: String,
+    pub hours: String,
     pub hours_minutes: String,
     pub minutes: String,
     pub seconds: String,
@@ -19,7 +21,9 @@ impl Patterns {
     /// All patterns as one attribute of the document, read back by [`Patterns::from_attribute`].
     pub fn to_attribute(&self) -> String {
         let all = [
+            &self.days,
             &self.days_hours,
+            &self.hours,
             &self.hours_minutes,
             &self.minutes,
             &self.seconds,
@@ -35,7 +39,9 @@ impl Patterns {
         let mut parts = text.split(BETWEEN).map(str::to_owned);
         let mut next = || parts.next();
         Some(Self {
+            days: next()?,
             days_hours: next()?,
+            hours: next()?,
             hours_minutes: next()?,
             minutes: next()?,
             seconds: next()?,
@@ -50,7 +56,9 @@ impl Patterns {
         let seconds = seconds.max(0);
         let (days, hours, minutes) = (seconds / 86_400, seconds / 3_600, seconds / 60);
         let pattern = match (days, hours, minutes) {
+            (1.., _, _) if hours % 24 == 0 => &self.days,
             (1.., _, _) => &self.days_hours,
+            (0, 1.., _) if minutes % 60 == 0 => &self.hours,
             (0, 1.., _) => &self.hours_minutes,
             (0, 0, 1..) => &self.minutes,
             _ => &self.seconds,

@@ -78,7 +78,9 @@ pub fn bytes(locale: Locale, size: u64) -> String {
 pub fn patterns(locale: Locale) -> Patterns {
     let texts = &locale.texts().elapsed;
     Patterns {
+        days: texts.days.to_owned(),
         days_hours: texts.days_hours.to_owned(),
+        hours: texts.hours.to_owned(),
         hours_minutes: texts.hours_minutes.to_owned(),
         minutes: texts.minutes.to_owned(),
         seconds: texts.seconds.to_owned(),
@@ -157,6 +159,8 @@ mod tests {
         assert_eq!(age(Locale::En, 11_520), "3 h 12 min");
         assert_eq!(age(Locale::ZhCn, 11_520), "3 小时 12 分");
         assert_eq!(age(Locale::En, 90_000), "1 d 1 h");
+        assert_eq!(age(Locale::En, 7_200), "2 h");
+        assert_eq!(age(Locale::ZhCn, 172_900), "2 天");
         assert_eq!(age(Locale::ZhCn, 1_900), "31 分");
         assert_eq!(age(Locale::En, -5), "0 s");
     }

@@ -44,7 +44,10 @@ fn the_dialog_asks_for_a_reason_and_shows_hostile_values_as_text() {
 fn a_refused_action_stays_visible_and_says_why() {
     let html = html("/", |_| refused("replay", "Replay", "The effect exists."));
     assert!(html.contains("disabled") && html.contains("Replay"), "{html}");
-    assert!(html.contains(r#"aria-describedby="why-replay""#) && html.contains(r#"id="why-replay""#), "{html}");
+    assert!(
+        html.contains(r#"aria-describedby="why-replay""#) && html.contains(r#"id="why-replay""#),
+        "{html}"
+    );
 }
 
 #[test]
