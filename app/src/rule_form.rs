@@ -147,7 +147,9 @@ fn level(metric: Metric, field: &str, text: &str) -> Result<Option<f64>> {
 fn whole<T: std::str::FromStr + Default>(field: &str, text: &str) -> Result<T> {
     match text.trim() {
         "" => Ok(T::default()),
-        text => text.parse().map_err(|_| Error::invalid(format!("{field}: {text:?} is no whole number in range."))),
+        text => text
+            .parse()
+            .map_err(|_| Error::invalid(format!("{field}: {text:?} is no whole number in range."))),
     }
 }
 

@@ -19,7 +19,11 @@ pub async fn acknowledge_alert(id: String, #[server(default)] back: String) -> R
 
 /// Keeps an open alert quiet for some hours.
 #[server(prefix = "/api/fn", endpoint = "silence_alert")]
-pub async fn silence_alert(id: String, hours: u32, #[server(default)] back: String) -> Result<(), ServerFnError> {
+pub async fn silence_alert(
+    id: String,
+    hours: u32,
+    #[server(default)] back: String,
+) -> Result<(), ServerFnError> {
     let visit = Visit::of_call();
     let done = async {
         let alert = console()?.alerts.silence(&actor()?, &id, hours).await?;
@@ -49,7 +53,19 @@ pub async fn save_rule(
     #[server(default)] enabled: String,
 ) -> Result<(), ServerFnError> {
     let visit = Visit::of_call();
-    let form = RuleForm { name, metric, biz_type, side, warn, critical, clear, window, lasting, min_requests, enabled };
+    let form = RuleForm {
+        name,
+        metric,
+        biz_type,
+        side,
+        warn,
+        critical,
+        clear,
+        window,
+        lasting,
+        min_requests,
+        enabled,
+    };
     let saved = save(&rule, version, &form).await;
     let back = match &saved {
         Ok(_) => "/alerts".to_owned(),

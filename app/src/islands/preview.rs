@@ -27,7 +27,9 @@ pub fn start() {
                 spawn_local(async move {
                     let fresh = fetch(&form).await;
                     // A later change has its own answer on the way.
-                    if let Some((id, fresh)) = fresh && latest.get() == turn {
+                    if let Some((id, fresh)) = fresh
+                        && latest.get() == turn
+                    {
                         show(&id, &fresh);
                     }
                 });

@@ -157,7 +157,9 @@ fn row(visit: &Visit, entry: &Entry) -> Row {
     Row::new(vec![
         Cell::new(time::absolute(visit, draft.at)),
         Cell::new(draft.actor.clone()),
-        Cell::new(view! { <span title=draft.action.clone()>{words::audit_action(texts, &draft.action)}</span> }),
+        Cell::new(
+            view! { <span title=draft.action.clone()>{words::audit_action(texts, &draft.action)}</span> },
+        ),
         Cell::new(about(visit, draft)),
         Cell::new(change(draft)).wraps(),
         Cell::new(evidence),

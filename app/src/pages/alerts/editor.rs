@@ -144,7 +144,9 @@ fn metrics(texts: &Texts) -> Vec<(String, String)> {
 }
 
 fn sides(texts: &Texts) -> Vec<(String, String)> {
-    [("above", texts.alerts.above), ("below", texts.alerts.below)].map(|(a, b)| (a.to_owned(), b.to_owned())).to_vec()
+    [("above", texts.alerts.above), ("below", texts.alerts.below)]
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .to_vec()
 }
 
 /// All types, those that ever reported, and the one that the rule names even if it never did.
@@ -161,7 +163,10 @@ fn type_options(texts: &Texts, types: &[(String, String)], chosen: &str) -> Vec<
 
 /// The last seven days under this rule, or what is wrong with it.
 async fn preview(visit: &Visit, actor: &Actor, console: &Console, form: &RuleForm) -> AnyView {
-    let named = RuleForm { name: if form.name.trim().is_empty() { "–".into() } else { form.name.clone() }, ..form.clone() };
+    let named = RuleForm {
+        name: if form.name.trim().is_empty() { "–".into() } else { form.name.clone() },
+        ..form.clone()
+    };
     let spec = match named.spec() {
         Ok(spec) => spec,
         Err(error) => return refused(visit, &error),

@@ -74,7 +74,8 @@ fn state(visit: &Visit, alert: &Alert) -> AnyView {
 
 fn what(visit: &Visit, alert: &Alert) -> AnyView {
     let sentence = words::alert_sentence(visit.locale(), alert);
-    view! { <span class="rule-name">{alert.rule.name.clone()}</span><br/><small>{sentence}</small> }.into_any()
+    view! { <span class="rule-name">{alert.rule.name.clone()}</span><br/><small>{sentence}</small> }
+        .into_any()
 }
 
 /// Who took it, or until when it is quiet.

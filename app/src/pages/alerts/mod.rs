@@ -54,7 +54,8 @@ fn new_rule(visit: &Visit, actor: &Actor) -> AnyView {
     if actor.role.may(Permission::EditAlertRules) {
         view! { <a class="btn" href=visit.href("/alerts?rule=new#editor")>{t.new_rule}</a> }.into_any()
     } else {
-        view! { <button class="btn" type="button" disabled title=t.edit_denied>{t.new_rule}</button> }.into_any()
+        view! { <button class="btn" type="button" disabled title=t.edit_denied>{t.new_rule}</button> }
+            .into_any()
     }
 }
 
@@ -82,5 +83,6 @@ fn history_panel(visit: &Visit, history: Result<Page<Alert>>) -> AnyView {
 
 /// An action that the role does not hold: visible, disabled, with the reason.
 fn denied(label: &'static str, why: &'static str) -> AnyView {
-    view! { <button class="btn sm" type="button" disabled title=why>{Icon::Lock.view()}{label}</button> }.into_any()
+    view! { <button class="btn sm" type="button" disabled title=why>{Icon::Lock.view()}{label}</button> }
+        .into_any()
 }
