@@ -1,4 +1,5 @@
 //! The API and the pages as they are served, in process, over a real store and a real source.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on stops, and says where")]
 
 mod app;
 mod compensations;
