@@ -27,7 +27,6 @@ pub fn shell() -> impl IntoView {
                 <meta charset="utf-8"/>
                 <meta name="viewport" content="width=device-width, initial-scale=1"/>
                 <meta name="color-scheme" content="light dark"/>
-                <script nonce=use_nonce() inner_html=include_str!("shell/transitions.js")></script>
                 <link rel="icon" type="image/svg+xml" href=visit.href(&assets.icon)/>
                 <link rel="stylesheet" href=visit.href(&assets.css)/>
                 <Boot js=visit.href(&assets.js) wasm=visit.href(&assets.wasm) built=!assets.js.is_empty()/>
