@@ -316,7 +316,7 @@ mod tests {
             .await;
             // Every other row settled, so that the planner has a reason to choose.
             for _ in 0..11 {
-                test.run(&["INSERT INTO idempotent_record (idempotent_id, status, create_time) SELECT CONCAT(idempotent_id, (SELECT COUNT(*) FROM idempotent_record)), status, create_time FROM idempotent_record"]).await;
+                test.run(&["INSERT INTO idempotent_record (idempotent_id, status, create_time) SELECT CONCAT(idempotent_id, '-', (SELECT COUNT(*) FROM idempotent_record)), status, create_time FROM idempotent_record"]).await;
             }
             let analyze = if test.db.dialect() == db::Dialect::Mysql { "ANALYZE TABLE" } else { "ANALYZE" };
             test.db.fetch_all(&db::Query::raw(format!("{analyze} idempotent_record"), vec![])).await.ok();

@@ -127,8 +127,9 @@ fn stuck_index(source: &Attached, layout: &Layout, indexes: &[Index], report: &m
         );
     };
     let (status, table) = (&layout.status.name, &source.config.table);
-    let serves = |index: &Index| index.starts_with(&[status]) || index.starts_with(&[&age.column]);
-    match indexes.iter().find(|index| serves(index)) {
+    let best = [vec![status.as_str(), age.column.as_str()], vec![status], vec![age.column.as_str()]];
+    let served = best.iter().find_map(|columns| indexes.iter().find(|index| index.starts_with(columns)));
+    match served {
         Some(index) => report.ok("stuck_index", format!("{} serves the list of stuck records", index.name)),
         None => report.warn(
             "stuck_index",
