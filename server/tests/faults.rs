@@ -11,7 +11,7 @@ use domain::audit::AuditFilter;
 use domain::compensation::{Command, Ending, Phase};
 use domain::console::Console;
 use domain::page::Limit;
-use domain::record::State;
+use domain::record::{RecordId, State};
 use futures::future::join_all;
 
 /// Longer than any lease of a compensation.
@@ -65,7 +65,8 @@ async fn a_process_killed_between_any_two_steps_is_resolved_by_looking_and_never
             let sent_before = scene.target.requests();
             let key = format!("order-{number}");
             let record = scene.stuck_order(&key, case.action == Action::MarkSucceeded).await;
-            let command = kill(&scene, &record, case, &key).await;
+            let command = killed_at(&scene, &record, case.at, case.action, &key).await;
+            scene.clock.advance(past_every_lease());
 
             let next = scene.console().await;
             let unfinished = usize::from(case.at != Point::AfterOutcome);
@@ -76,11 +77,7 @@ async fn a_process_killed_between_any_two_steps_is_resolved_by_looking_and_never
             let settled = answer.as_ref().unwrap_or_else(|error| panic!("{what}: {error}"));
             assert_eq!(settled.outcome, case.ending, "{what}: {}", settled.message);
             assert_eq!(state_of(&next, &record).await, case.state, "{what}");
-            assert_eq!(
-                settle(&scene.console().await, "mei", &command).await,
-                answer,
-                "{what}: another answer"
-            );
+            assert_eq!(settle(&next, "mei", &command).await, answer, "{what}: another answer");
             assert_eq!(scene.target.requests() - sent_before, case.sent, "{what}: requests sent");
             let changed = i64::from(case.state != State::Processing);
             assert_eq!(scene.changes(&key).await, changed, "{what}: changes of the record");
@@ -89,15 +86,12 @@ async fn a_process_killed_between_any_two_steps_is_resolved_by_looking_and_never
     }
 }
 
-/// Runs a command in a process that dies at the case's point, and lets its lease run out.
-async fn kill(scene: &Scene, record: &domain::record::RecordId, case: &Killed, key: &str) -> Command {
-    let (console, trap) = scene.trapped(case.at, Fault::Killed).await;
-    let command = command(&console, record, case.action, key).await;
-    let sent = command.clone();
-    let dying = tokio::spawn(async move { settle(&console, "mei", &sent).await });
-    trap.reached().await;
-    dying.abort();
-    scene.clock.advance(past_every_lease());
+/// Runs a command in a process that dies at this point.
+async fn killed_at(scene: &Scene, record: &RecordId, at: Point, action: Action, key: &str) -> Command {
+    let console = scene.trapped(at, Fault::Killed).await;
+    let command = command(&console, record, action, key).await;
+    let told = settle(&console, "mei", &command).await;
+    assert!(matches!(told, Err(Error::Internal { .. })), "{at:?} is not on the way: {told:?}");
     command
 }
 
@@ -105,8 +99,8 @@ async fn kill(scene: &Scene, record: &domain::record::RecordId, case: &Killed, k
 async fn after_a_kill_that_changed_nothing_the_operator_settles_anew() {
     for scene in each_scene().await {
         let record = scene.stuck_order("again", true).await;
-        let case = killed(Action::MarkSucceeded, Point::AfterIntent, Ending::Failed, State::Processing, 0);
-        kill(&scene, &record, &case, "first").await;
+        killed_at(&scene, &record, Point::AfterIntent, Action::MarkSucceeded, "first").await;
+        scene.clock.advance(past_every_lease());
         let next = scene.console().await;
         next.compensations.recover().await.unwrap();
         let again = command(&next, &record, Action::MarkSucceeded, "second").await;
@@ -119,11 +113,7 @@ async fn after_a_kill_that_changed_nothing_the_operator_settles_anew() {
 async fn a_record_is_busy_until_the_killed_process_s_lease_is_over() {
     for scene in each_scene().await {
         let record = scene.stuck_order("busy", true).await;
-        let (dying, trap) = scene.trapped(Point::AfterIntent, Fault::Killed).await;
-        let first = command(&dying, &record, Action::MarkSucceeded, "first").await;
-        let call = tokio::spawn(async move { settle(&dying, "mei", &first).await });
-        trap.reached().await;
-        call.abort();
+        killed_at(&scene, &record, Point::AfterIntent, Action::MarkSucceeded, "first").await;
         let next = scene.console().await;
         assert_eq!(next.compensations.recover().await, Ok(0), "{}: not over yet", scene.name());
         let second = command(&next, &record, Action::MarkSucceeded, "second").await;
@@ -147,7 +137,7 @@ async fn a_store_that_goes_away_in_the_middle_loses_nothing() {
             let sent_before = scene.target.requests();
             let key = format!("down-{number}");
             let record = scene.stuck_order(&key, action == Action::MarkSucceeded).await;
-            let (console, _) = scene.trapped(point, Fault::StoreDown).await;
+            let console = scene.trapped(point, Fault::StoreDown).await;
             let command = command(&console, &record, action, &key).await;
             let told = settle(&console, "mei", &command).await;
             assert!(matches!(told, Err(Error::Unavailable { .. })), "{what}: {told:?}");
@@ -167,7 +157,7 @@ async fn a_store_that_goes_away_in_the_middle_loses_nothing() {
 async fn nothing_happens_without_a_stored_intent() {
     for scene in each_scene().await {
         let record = scene.stuck_order("no-intent", false).await;
-        let (console, _) = scene.trapped(Point::BeforeIntent, Fault::StoreDown).await;
+        let console = scene.trapped(Point::BeforeIntent, Fault::StoreDown).await;
         let command = command(&console, &record, Action::Replay, "no-intent").await;
         let told = settle(&console, "mei", &command).await;
         assert!(matches!(told, Err(Error::Unavailable { .. })), "{}: {told:?}", scene.name());

@@ -4,7 +4,7 @@ mod target;
 mod trap;
 
 pub use target::Target;
-pub use trap::{Fault, Point, Trap};
+pub use trap::{Fault, Point};
 
 use chrono::{DateTime, Duration, Utc};
 use db::Query;
@@ -23,7 +23,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use store::Store;
-use trap::{TrappedCompensations, TrappedSource};
+use trap::{Trap, TrappedCompensations, TrappedSource};
 
 /// A clock that moves when a test says so.
 pub struct ManualClock(AtomicI64);
@@ -98,12 +98,11 @@ impl Scene {
     }
 
     /// A console whose process meets a fault at one point.
-    pub async fn trapped(&self, point: Point, fault: Fault) -> (Console, Arc<Trap>) {
-        let trap = Arc::new(Trap::new(point, fault));
-        (self.compose(Some(&trap)).await, trap)
+    pub async fn trapped(&self, point: Point, fault: Fault) -> Console {
+        self.compose(Some(Arc::new(Trap::new(point, fault)))).await
     }
 
-    async fn compose(&self, trap: Option<&Arc<Trap>>) -> Console {
+    async fn compose(&self, trap: Option<Arc<Trap>>) -> Console {
         let world = World {
             clock: Arc::clone(&self.clock) as _,
             ids: Arc::new(RandomIds),
@@ -113,9 +112,9 @@ impl Scene {
         let sources = open_sources(&self.config, &world).expect("the sources");
         let mut ports = Ports::over(&Store::new(db.clone(), rand::random()), sources);
         if let Some(trap) = trap {
-            let sources = ports.sources.iter().map(|source| TrappedSource::over(source, trap) as _);
+            let sources = ports.sources.iter().map(|source| TrappedSource::over(source, &trap) as _);
             ports.sources = Sources(sources.collect());
-            ports.compensations = Arc::new(TrappedCompensations::over(&ports.compensations, trap));
+            ports.compensations = Arc::new(TrappedCompensations::over(&ports.compensations, &trap));
         }
         assemble(&self.config, &world, db, ports).expect("the console").console
     }

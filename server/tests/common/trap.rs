@@ -13,7 +13,6 @@ use domain::{Error, Result};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::sync::Notify;
 
 /// A place between two steps of a compensation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +29,7 @@ pub enum Point {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fault {
-    /// Nothing of this process ever runs on from there.
+    /// Nothing of this process runs on from there; its connections close, as a dead process's do.
     Killed,
     /// From there on the store answers nothing.
     StoreDown,
@@ -39,28 +38,21 @@ pub enum Fault {
 pub struct Trap {
     point: Point,
     fault: Fault,
-    reached: Notify,
     down: AtomicBool,
 }
 
 impl Trap {
     pub fn new(point: Point, fault: Fault) -> Self {
-        Self { point, fault, reached: Notify::new(), down: AtomicBool::new(false) }
+        Self { point, fault, down: AtomicBool::new(false) }
     }
 
-    /// Returns when the point was reached.
-    pub async fn reached(&self) {
-        let limit = Duration::from_secs(30);
-        tokio::time::timeout(limit, self.reached.notified()).await.expect("the point is on the way");
-    }
-
-    async fn pass(&self, point: Point) {
+    fn pass(&self, point: Point) {
         if point != self.point {
             return;
         }
-        self.reached.notify_one();
         match self.fault {
-            Fault::Killed => std::future::pending().await,
+            // Unwinds without the noise of a panic.
+            Fault::Killed => std::panic::resume_unwind(Box::new("killed")),
             Fault::StoreDown => self.down.store(true, Ordering::SeqCst),
         }
     }
@@ -123,7 +115,7 @@ impl Source for TrappedSource {
         plan: &Plan,
     ) -> Result<Applied> {
         let applied = self.inner.apply(record, expect, change, plan).await;
-        self.trap.pass(Point::AfterChange).await;
+        self.trap.pass(Point::AfterChange);
         applied
     }
 
@@ -133,7 +125,7 @@ impl Source for TrappedSource {
 
     async fn replay(&self, record: &RecordDetail) -> ReplayAnswer {
         let answer = self.inner.replay(record).await;
-        self.trap.pass(Point::AfterAnswer).await;
+        self.trap.pass(Point::AfterAnswer);
         answer
     }
 
@@ -156,10 +148,10 @@ impl TrappedCompensations {
 #[async_trait]
 impl CompensationStore for TrappedCompensations {
     async fn begin(&self, intent: &Compensation, audit: &Draft) -> Result<Begun> {
-        self.trap.pass(Point::BeforeIntent).await;
+        self.trap.pass(Point::BeforeIntent);
         self.trap.up()?;
         let begun = self.inner.begin(intent, audit).await;
-        self.trap.pass(Point::AfterIntent).await;
+        self.trap.pass(Point::AfterIntent);
         begun
     }
 
@@ -169,10 +161,10 @@ impl CompensationStore for TrappedCompensations {
     }
 
     async fn advance(&self, id: &str, owner: &str, phase: Phase, now: DateTime<Utc>) -> Result<bool> {
-        self.trap.pass(Point::BeforePhase(phase)).await;
+        self.trap.pass(Point::BeforePhase(phase));
         self.trap.up()?;
         let advanced = self.inner.advance(id, owner, phase, now).await;
-        self.trap.pass(Point::AfterPhase(phase)).await;
+        self.trap.pass(Point::AfterPhase(phase));
         advanced
     }
 
@@ -185,10 +177,10 @@ impl CompensationStore for TrappedCompensations {
         now: DateTime<Utc>,
         late_check_at: Option<DateTime<Utc>>,
     ) -> Result<bool> {
-        self.trap.pass(Point::BeforeOutcome).await;
+        self.trap.pass(Point::BeforeOutcome);
         self.trap.up()?;
         let stored = self.inner.finish(id, owner, outcome, audit, now, late_check_at).await;
-        self.trap.pass(Point::AfterOutcome).await;
+        self.trap.pass(Point::AfterOutcome);
         stored
     }
 
