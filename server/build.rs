@@ -15,8 +15,13 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     println!("cargo::rerun-if-changed={}", site.display());
     let manifest = fs::read_to_string(site.join("manifest")).unwrap_or_default();
     let roles: BTreeMap<&str, &str> = manifest.lines().filter_map(|line| line.split_once('=')).collect();
-    let out = PathBuf::from(env::var("OUT_DIR")?).join("assets.rs");
-    fs::write(out, table(&site, &roles)?)?;
+    let out = PathBuf::from(env::var("OUT_DIR")?);
+    let copies = out.join("site");
+    if copies.exists() {
+        fs::remove_dir_all(&copies)?;
+    }
+    fs::create_dir(&copies)?;
+    fs::write(out.join("assets.rs"), table(&site, &copies, &roles)?)?;
     Ok(())
 }
 
@@ -25,30 +30,41 @@ fn site() -> PathBuf {
         return folder.into();
     }
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    let target = env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
+    let target =
+        env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), |folder| root.join(folder));
     target.join("front/site")
 }
 
-fn table(site: &Path, roles: &BTreeMap<&str, &str>) -> Result<String, std::fmt::Error> {
+fn table(
+    site: &Path,
+    out: &Path,
+    roles: &BTreeMap<&str, &str>,
+) -> Result<String, Box<dyn std::error::Error>> {
     let mut code = String::from("static ASSETS: &[Asset] = &[\n");
     for (role, name) in roles {
-        let file = site.join(name);
+        let plain = embed(site, out, name)?
+            .ok_or_else(|| format!("{name} is in the manifest and not in the folder"))?;
+        let brotli = optional(embed(site, out, &format!("{name}.br"))?);
+        let gzip = optional(embed(site, out, &format!("{name}.gz"))?);
         writeln!(
             code,
-            "    Asset {{ role: {role:?}, name: {name:?}, plain: {}, brotli: {}, gzip: {} }},",
-            bytes(&file),
-            optional(&site.join(format!("{name}.br"))),
-            optional(&site.join(format!("{name}.gz"))),
+            "    Asset {{ role: {role:?}, name: {name:?}, plain: {plain}, brotli: {brotli}, gzip: {gzip} }},"
         )?;
     }
     code.push_str("];\n");
     Ok(code)
 }
 
-fn optional(file: &Path) -> String {
-    if file.exists() { format!("Some({})", bytes(file)) } else { "None".to_owned() }
+/// Copies a file first: the site folder may be replaced before the compiler comes to read it.
+fn embed(site: &Path, out: &Path, name: &str) -> std::io::Result<Option<String>> {
+    let (from, to) = (site.join(name), out.join(name));
+    if !from.exists() {
+        return Ok(None);
+    }
+    fs::copy(from, &to)?;
+    Ok(Some(format!("include_bytes!({:?})", to.display().to_string())))
 }
 
-fn bytes(file: &Path) -> String {
-    format!("include_bytes!({:?})", file.display().to_string())
+fn optional(bytes: Option<String>) -> String {
+    bytes.map_or_else(|| "None".to_owned(), |bytes| format!("Some({bytes})"))
 }
