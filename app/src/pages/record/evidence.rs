@@ -8,7 +8,8 @@ use crate::components::time;
 use crate::context::Visit;
 use crate::pages::record_row::denied;
 use crate::words;
-use domain::evidence::{CheckRows, Comparison, Evidence, Finding, Reason};
+use domain::evidence::{CheckRows, Evidence, Finding, Reason};
+use domain::record::State;
 use domain::redact;
 use domain::roles::{Actor, Permission};
 use domain::services::records::RecordView;
@@ -39,11 +40,12 @@ pub fn card(visit: &Visit, actor: &Actor, view: &RecordView) -> AnyView {
     .into_any()
 }
 
-/// The button that looks again; it is the primary one while there is nothing to act on.
+/// The button that looks again; it is the primary one while a record waits and there is nothing to act on.
 fn check(visit: &Visit, actor: &Actor, view: &RecordView) -> AnyView {
     let t = &visit.texts().record;
     let label = if view.evidence.is_some() { t.check_again } else { t.check_now };
-    let class = if view.evidence_is_fresh { "btn sm" } else { "btn sm primary" };
+    let waits = matches!(view.detail.row.state, State::Processing | State::Failed | State::Timeout);
+    let class = if view.evidence_is_fresh || !waits { "btn sm" } else { "btn sm primary" };
     if !actor.role.may(Permission::ReverseCheck) {
         return denied(visit, actor, Permission::ReverseCheck, label, "btn sm");
     }
@@ -73,19 +75,51 @@ fn findings(visit: &Visit, finding: &Finding) -> AnyView {
     view! { {reasons}{tables.collect_view()} }.into_any()
 }
 
-/// One business row against the request: every column, the compared ones with what the request says.
+/// One business row against the request. What nobody compares is folded while something else is compared.
 fn compared(visit: &Visit, finding: &Finding, rows: &CheckRows, row: &[Option<String>]) -> AnyView {
+    let fields = rows.columns.iter().zip(row).map(|(column, value)| {
+        let standing = standing(visit, finding, &rows.check, column);
+        Field { column, value, standing }
+    });
+    let (judged, others): (Vec<_>, Vec<_>) = fields.partition(|field| field.standing.is_some());
+    if judged.is_empty() {
+        return fields_table(visit, &rows.check, &others);
+    }
+    let more = (!others.is_empty()).then(|| {
+        let summary = visit.texts().record.more_fields(others.len() as u64);
+        let table = fields_table(visit, &rows.check, &others);
+        view! { <details class="more-fields"><summary>{summary}</summary>{table}</details> }
+    });
+    view! { {fields_table(visit, &rows.check, &judged)}{more} }.into_any()
+}
+
+/// One column of the business row, and how it stands against the request if anything says so.
+struct Field<'a> {
+    column: &'a str,
+    value: &'a Option<String>,
+    standing: Option<Standing<'a>>,
+}
+
+struct Standing<'a> {
+    /// The request's value, where it is compared.
+    request: Option<&'a Option<String>>,
+    class: &'static str,
+    word: &'static str,
+}
+
+fn fields_table(visit: &Visit, check: &str, fields: &[Field<'_>]) -> AnyView {
     let t = &visit.texts().record;
-    let lines = rows.columns.iter().zip(row).map(|(column, value)| {
-        let comparison = finding.comparisons.iter().find(|c| c.check == rows.check && c.field == *column);
-        let request = comparison.map_or_else(|| "–".into_any(), |c| cell(visit, column, &c.request));
-        let (class, mark) = judged(visit, finding, &rows.check, column, comparison);
+    let lines = fields.iter().map(|Field { column, value, standing }| {
+        let request = standing.as_ref().and_then(|standing| standing.request);
+        let request = request.map_or_else(|| "–".into_any(), |request| cell(visit, column, request));
+        let (class, word) =
+            standing.as_ref().map_or(("quiet", ""), |standing| (standing.class, standing.word));
         view! {
             <tr>
-                <th scope="row"><code>{column.clone()}</code></th>
+                <th scope="row"><code>{column.to_string()}</code></th>
                 <td>{request}</td>
                 <td>{cell(visit, column, value)}</td>
-                <td class=class>{mark}</td>
+                <td class=class>{word}</td>
             </tr>
         }
     });
@@ -93,10 +127,10 @@ fn compared(visit: &Visit, finding: &Finding, rows: &CheckRows, row: &[Option<St
     view! {
         <div class="scroll">
             <table class="grid compare">
-                <caption class="hidden">{rows.check.clone()}</caption>
+                <caption class="hidden">{check.to_owned()}</caption>
                 <thead><tr>
                     <th scope="col">{t.field}</th><th scope="col">{t.in_request}</th>
-                    <th scope="col" title=rows.check.clone()>{t.in_business}</th><td></td>
+                    <th scope="col" title=check.to_owned()>{t.in_business}</th><td></td>
                 </tr></thead>
                 <tbody>{lines}</tbody>
             </table>
@@ -105,24 +139,20 @@ fn compared(visit: &Visit, finding: &Finding, rows: &CheckRows, row: &[Option<St
     .into_any()
 }
 
-/// How one field stands: class and word.
-fn judged(
-    visit: &Visit,
-    finding: &Finding,
-    check: &str,
-    column: &str,
-    comparison: Option<&Comparison>,
-) -> (&'static str, &'static str) {
+/// How one field stands against the request or against what is expected of it.
+fn standing<'a>(visit: &Visit, finding: &'a Finding, check: &str, column: &str) -> Option<Standing<'a>> {
     let t = &visit.texts().record;
     let outside = finding.reasons.iter().any(|reason| {
         matches!(reason, Reason::OutsideExpected { check: in_check, field, .. } if in_check == check && field == column)
     });
-    match comparison {
+    let comparison = finding.comparisons.iter().find(|c| c.check == check && c.field == column);
+    let (class, word) = match comparison {
         _ if outside => ("bad", t.unexpected),
         Some(comparison) if comparison.agrees => ("good", t.same),
         Some(_) => ("bad", t.differs),
-        None => ("quiet", ""),
-    }
+        None => return None,
+    };
+    Some(Standing { request: comparison.map(|comparison| &comparison.request), class, word })
 }
 
 /// More rows than one: as they are.

@@ -29,7 +29,9 @@ pub fn panel(visit: &Visit, view: &RecordView) -> AnyView {
         (t.attempts, row.attempts.map_or_else(dash, |attempts| attempts.to_string().into_any())),
     ];
     let mapped = mapped.into_iter().map(|(term, value)| view! { <div><dt>{term}</dt><dd>{value}</dd></div> });
-    let facts = view.detail.facts.iter().map(|(name, value)| {
+    // The attempts have their own line already.
+    let further = view.detail.facts.iter().filter(|(name, _)| row.attempts.is_none() || name != "attempts");
+    let facts = further.map(|(name, value)| {
         view! { <div><dt><code>{name.clone()}</code></dt><dd><code>{value.clone()}</code></dd></div> }
     });
     let list = view! { <dl class="facts pad">{mapped.collect_view()}{facts.collect_view()}</dl> };

@@ -16,6 +16,7 @@ use crate::context::Visit;
 use crate::format;
 use crate::routes;
 use crate::words;
+use domain::Error;
 use domain::page::Limit;
 use domain::ports::Topic;
 use domain::record::{RecordRow, State};
@@ -42,6 +43,10 @@ pub fn Records() -> impl IntoView {
                     }
                     None => listed(&visit, &asked, found),
                 },
+                Err(Error::NotFound { .. }) => {
+                    let named = asked.filter.source.as_deref().unwrap_or_default();
+                    problems(&[t.bad_source(named)])
+                }
                 Err(error) => {
                     set_status(use_context::<ResponseOptions>().as_ref(), error.status());
                     empty::failed(&visit, &error)
