@@ -142,11 +142,10 @@ fn headers() -> impl Strategy<Value = Vec<(&'static str, Vec<u8>)>> {
     prop::collection::vec((name, value), 0..4)
 }
 
-fn build(
-    target: &Target,
-    at: usize,
-    part: (String, String, Vec<(&'static str, Vec<u8>)>, Vec<u8>),
-) -> Option<Request<Body>> {
+/// Path segment, query, headers and body.
+type Parts = (String, String, Vec<(&'static str, Vec<u8>)>, Vec<u8>);
+
+fn build(target: &Target, at: usize, part: Parts) -> Option<Request<Body>> {
     let (segment, query, headers, body) = part;
     let (method, path) = &target.operations[at % target.operations.len()];
     let uri: Uri = format!("{}?{query}", path.replace("none", &segment)).parse().ok()?;
