@@ -1,7 +1,7 @@
 //! Log lines for people on standard error, and the process-wide metrics recorder.
 
 use crate::state::MetricsHandle;
-use anyhow::Context;
+use anyhow::anyhow;
 use metrics_exporter_prometheus::PrometheusBuilder;
 use std::io::IsTerminal;
 use std::sync::OnceLock;
@@ -24,13 +24,12 @@ pub fn init(filter: &str) {
 
 /// The handle that renders this process's metrics; the recorder is installed at the first call.
 pub fn metrics() -> anyhow::Result<MetricsHandle> {
-    static HANDLE: OnceLock<MetricsHandle> = OnceLock::new();
-    if let Some(handle) = HANDLE.get() {
-        return Ok(handle.clone());
-    }
-    let recorder = PrometheusBuilder::new().build_recorder();
-    let handle = HANDLE.get_or_init(|| recorder.handle()).clone();
-    // Of two first callers only one recorder becomes the global one and only its handle may be kept.
-    metrics::set_global_recorder(recorder).ok().context("another metrics recorder is already installed")?;
-    Ok(handle)
+    static HANDLE: OnceLock<Result<MetricsHandle, String>> = OnceLock::new();
+    let handle = HANDLE.get_or_init(|| {
+        let recorder = PrometheusBuilder::new().build_recorder();
+        let handle = recorder.handle();
+        metrics::set_global_recorder(recorder).map_err(|error| error.to_string())?;
+        Ok(handle)
+    });
+    handle.clone().map_err(|error| anyhow!("the metrics recorder cannot be installed: {error}"))
 }

@@ -1,5 +1,7 @@
 //! The binary from outside: what it prints, and the exit codes that scripts rely on.
 
+#![expect(clippy::unwrap_used, reason = "a test stops where something unexpected comes")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::Path;

@@ -223,5 +223,5 @@ async fn evidence_past_its_life_settles_nothing() {
 }
 
 async fn assert_unbroken(console: &Console) {
-    console.audit.verify().await.unwrap().expect("an unbroken audit chain");
+    console.audit.verify().await.expect("the store").expect("an unbroken audit chain");
 }

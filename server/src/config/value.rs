@@ -51,8 +51,7 @@ impl TryFrom<String> for BasePath {
             return if text == "/" { Ok(Self::default()) } else { Err(refused_path(&text)) };
         }
         let good = path.starts_with('/')
-            && parts()
-                .all(|part| !part.is_empty() && part.chars().all(plain) && part.trim_matches('.') != "");
+            && parts().all(|part| part.chars().all(plain) && !part.trim_matches('.').is_empty());
         if good { Ok(Self(path.to_owned())) } else { Err(refused_path(&text)) }
     }
 }
