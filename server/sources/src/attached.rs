@@ -362,6 +362,7 @@ pub(crate) fn open_db(config: &SourceConfig, url: &str) -> Result<Db, DbError> {
     let options = Options {
         max_connections: config.max_connections,
         statement_timeout: config.statement_timeout.get(),
+        connect_timeout: config.connect_timeout.get(),
         ..Options::default()
     };
     Db::open(url, &options)

@@ -119,7 +119,7 @@ async fn check_says_what_is_right_and_what_is_missing() {
 
 #[tokio::test]
 async fn check_of_a_source_that_is_down_says_so_without_its_password() {
-    let found = report("mysql://me:s3cret@127.0.0.1:1/x", "", ORDER).await;
+    let found = report("mysql://me:s3cret@127.0.0.1:1/x", "connect_timeout = \"100ms\"\n", ORDER).await;
     assert!(has(&found, Level::Error, "unreachable", ""), "{found}");
     assert!(!format!("{found} {}", serde_json::to_string(&found).unwrap()).contains("s3cret"));
 }

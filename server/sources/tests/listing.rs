@@ -402,7 +402,7 @@ async fn a_zero_date_or_damaged_time_spoils_only_its_cell() {
 #[tokio::test]
 async fn a_source_that_is_down_says_so_and_a_table_that_differs_is_degraded() {
     use domain::source::Health;
-    let down = open("postgres://me:s3cret@127.0.0.1:1/x", "statement_timeout = \"100ms\"\n", ORDER);
+    let down = open("postgres://me:s3cret@127.0.0.1:1/x", "connect_timeout = \"100ms\"\n", ORDER);
     let status = down.status().await;
     assert_eq!(status.status, Health::Down);
     assert!(!format!("{status:?}").contains("s3cret"));

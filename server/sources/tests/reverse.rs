@@ -154,7 +154,11 @@ async fn whatever_keeps_a_check_from_an_answer_is_unavailable() {
             (check(slow), "time limit"),
             (check("SELECT 1") + "url = \"postgres://me:s3cret@127.0.0.1:1/x\"\n", "cannot be reached"),
         ] {
-            let source = open(&table.test.url, &format!("statement_timeout = \"200ms\"\n{MINIMAL}"), &biz);
+            let source = open(
+                &table.test.url,
+                &format!("statement_timeout = \"200ms\"\nconnect_timeout = \"500ms\"\n{MINIMAL}"),
+                &biz,
+            );
             let finding = source.reverse_check(&record).await;
             let said = finding.explanation();
             assert_eq!(finding.verdict, Verdict::Unavailable, "{} {biz}", table.dialect());

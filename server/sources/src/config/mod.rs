@@ -18,6 +18,8 @@ use std::time::Duration;
 /// How old a record may get when neither its biz_type nor its source says so.
 const STUCK_AFTER: Duration = Duration::from_secs(600);
 const STATEMENT_TIMEOUT: Duration = Duration::from_secs(5);
+/// Pages wait so long for a source that is down, and operators for a free connection.
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
 const MAX_CONNECTIONS: u32 = 8;
 
 /// An attached table, as configured. `docs/configuration.md` explains every key.
@@ -41,6 +43,9 @@ pub struct SourceConfig {
     /// Longest one statement may run.
     #[serde(default = "statement_timeout")]
     pub statement_timeout: Span,
+    /// Longest to wait for a connection.
+    #[serde(default = "connect_timeout")]
+    pub connect_timeout: Span,
     #[serde(default = "max_connections")]
     pub max_connections: u32,
     #[serde(default)]
@@ -125,6 +130,10 @@ fn stuck_after() -> Span {
 
 fn statement_timeout() -> Span {
     Span::new(STATEMENT_TIMEOUT)
+}
+
+fn connect_timeout() -> Span {
+    Span::new(CONNECT_TIMEOUT)
 }
 
 fn max_connections() -> u32 {
