@@ -124,10 +124,9 @@ impl Chart {
         self
     }
 
-    /// Which line is what, for the panel's heading.
+    /// Which line is what, for the panel's heading; thresholds carry their names in the drawing.
     pub fn legend(&self) -> AnyView {
         let keys = self.series.iter().map(|series| (series.line.class(), series.label.clone()));
-        let keys = keys.chain(self.thresholds.iter().map(|line| (line.level.class(), line.label.clone())));
         let keys =
             keys.map(|(class, label)| view! { <span><i class=class></i>{label}</span> }).collect_view();
         view! { <span class="legend" aria-hidden="true">{keys}</span> }.into_any()

@@ -21,6 +21,16 @@ impl Figure {
     }
 }
 
+impl Figure {
+    /// One more word behind the note.
+    pub fn more(self, text: Option<String>) -> Self {
+        match text {
+            Some(text) => Self { note: view! { {self.note}" · "{text} }.into_any(), ..self },
+            None => self,
+        }
+    }
+}
+
 /// How a difference is meant, for its colour; the sign in the text says the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trend {

@@ -78,7 +78,8 @@ impl Stream {
             let interrupted =
                 document().document_element().is_some_and(|root| root.has_attribute("data-live-off"));
             dom::mark("data-live-off", None);
-            if interrupted {
+            // What was still going on when the page was made may have ended before the stream opened.
+            if interrupted || dom::first("[data-live-unfinished]").is_some() {
                 stream.everything_changed();
             }
         });

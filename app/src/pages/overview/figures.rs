@@ -29,17 +29,16 @@ pub async fn figures(
     let settled = console.compensations.settled_since(actor, midnight(visit)).await;
     let rate =
         |label, of: fn(Totals) -> Option<f64>, more_is_worse| rate(visit, label, &both, of, more_is_worse);
-    let requests = both.as_ref().map_or(0, |both| both.now.requests());
     row(
         t.figures(NOW_MINUTES),
         vec![
             rate(t.hit_rate, Totals::hit_rate, true),
-            rate(t.execute_rate, Totals::execute_rate, false),
+            rate(t.execute_rate, Totals::execute_rate, false).more(requests(visit, &both)),
             rate(t.anomaly_rate, Totals::anomaly_rate, true),
             stuck(visit, board),
             alerts(visit, open),
             match settled {
-                Ok(settled) => Figure::new(t.settled_today, format::number(settled), t.requests(requests))
+                Ok(settled) => Figure::new(t.settled_today, format::number(settled), t.settled_note)
                     .href(visit.href("/audit")),
                 Err(_) => Figure::new(t.settled_today, "–", t.unreadable),
             },
@@ -63,6 +62,12 @@ fn rate(
         None => t.no_traffic_last_week.into_any(),
     };
     Figure::new(label, format::percent(visit.locale(), now), note)
+}
+
+/// How many requests the rates are over.
+fn requests(visit: &Visit, both: &Result<NowAndThen>) -> Option<String> {
+    let requests = both.as_ref().ok()?.now.requests();
+    Some(visit.texts().overview.requests(requests))
 }
 
 fn against(difference: f64, more_is_worse: bool, words: &'static str) -> impl IntoView {
