@@ -5,6 +5,7 @@ use crate::config::{Biz, SourceConfig};
 use crate::judge::{Outcome, Rows, combine};
 use crate::layout::Layout;
 use crate::listing::Listing;
+use crate::outage::Outage;
 use crate::reading::{Reading, Seen};
 use crate::replay::{HttpSettings, Sender, can_send, client};
 use crate::reverse::{Check, Subject};
@@ -35,6 +36,7 @@ pub struct Attached {
     kinds: HashMap<String, Kind>,
     client: reqwest::Client,
     layout: RwLock<Option<Arc<Layout>>>,
+    pub(crate) outage: Outage,
 }
 
 /// What is prepared once for a biz_type.
@@ -67,7 +69,7 @@ impl Attached {
             .map(|biz| Ok((biz.name.clone(), Kind::new(&config, biz, now).map_err(&wrong)?)));
         let kinds = kinds.collect::<Result<_, OpenError>>()?;
         let client = client(http).map_err(&wrong)?;
-        Ok(Self { kinds, db, clock, client, layout: RwLock::default(), config })
+        Ok(Self { kinds, db, clock, client, layout: RwLock::default(), outage: Outage::default(), config })
     }
 
     /// The mapping on the live table, read once; `status` reads it anew.
@@ -94,7 +96,16 @@ impl Attached {
     }
 
     pub(crate) fn down(&self, error: DbError) -> Error {
-        self.unusable(error.to_string())
+        let message = error.to_string();
+        if matches!(error, DbError::Unavailable(_)) {
+            self.outage.began(self.clock.now(), &message);
+        }
+        self.unusable(message)
+    }
+
+    /// Fails at once while the source is known to be down.
+    fn expect_up(&self) -> Result<()> {
+        self.outage.known(self.clock.now()).map_or(Ok(()), |message| Err(self.unusable(message)))
     }
 
     fn unusable(&self, message: String) -> Error {
@@ -265,6 +276,7 @@ impl Source for Attached {
         after: Option<&Place>,
         limit: usize,
     ) -> Result<Vec<RecordRow>> {
+        self.expect_up()?;
         let layout = self.layout().await?;
         let now = self.now().await?;
         let listing = Listing { reading: self.reading(&layout), filter, after, limit, now };
@@ -272,6 +284,7 @@ impl Source for Attached {
     }
 
     async fn get(&self, id: &RecordId) -> Result<RecordDetail> {
+        self.expect_up()?;
         let layout = self.layout().await?;
         let reading = self.reading(&layout);
         let now = self.now().await?;

@@ -14,6 +14,7 @@ mod judge;
 mod layout;
 mod listing;
 mod named;
+mod outage;
 mod reading;
 mod replay;
 mod reverse;

@@ -13,6 +13,7 @@ impl Attached {
         let (status, detail, clock_offset_ms) = match answer {
             Err(error) => (Health::Down, error.to_string(), None),
             Ok(theirs) => {
+                self.outage.is_over();
                 let ours = asked + (answered - asked) / 2;
                 let offset = (theirs - ours).num_milliseconds();
                 let (status, detail) = match self.read_layout().await {

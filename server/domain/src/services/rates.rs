@@ -56,7 +56,12 @@ impl RateService {
     }
 
     /// Each business type's course and totals over a span, most requests first.
-    pub async fn by_biz_type(&self, actor: &Actor, scope: &RateScope, span: Span) -> Result<Vec<BizTypeRates>> {
+    pub async fn by_biz_type(
+        &self,
+        actor: &Actor,
+        scope: &RateScope,
+        span: Span,
+    ) -> Result<Vec<BizTypeRates>> {
         actor.require(Permission::Read)?;
         let series = self.store.series_by_biz_type(scope, span).await?;
         let mut rates: Vec<BizTypeRates> = series

@@ -9,6 +9,7 @@ use crate::roles::{Actor, Permission};
 use crate::stuck::{Board, Lane};
 use chrono::{DateTime, Duration, Utc};
 use futures::StreamExt;
+use futures::future::join_all;
 use serde::{Deserialize, Serialize};
 use std::sync::{Arc, PoisonError, RwLock};
 
@@ -78,8 +79,10 @@ impl StuckService {
     pub async fn refresh(&self) -> Result<Arc<Board>> {
         let filter = RecordFilter::stuck();
         let (mut rows, mut more, mut down) = (Vec::new(), false, Vec::new());
-        for source in self.records.sources.iter() {
-            match source.list(&filter, None, Board::MAX_PER_SOURCE + 1).await {
+        let reads =
+            self.records.sources.iter().map(|source| source.list(&filter, None, Board::MAX_PER_SOURCE + 1));
+        for (source, read) in self.records.sources.iter().zip(join_all(reads).await) {
+            match read {
                 Ok(mut found) => {
                     more |= found.len() > Board::MAX_PER_SOURCE;
                     found.truncate(Board::MAX_PER_SOURCE);
