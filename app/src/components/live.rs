@@ -2,7 +2,8 @@
 //!
 //! The browser fetches the page's own address again and takes the part with the same id. [`Refresh::Swap`] replaces it
 //! at once (numbers, charts); [`Refresh::Announce`] counts the rows that are new and offers them as "+N", because
-//! nothing may move under the cursor. Topics are the words of the `/live` stream.
+//! nothing may move under the cursor. Topics are the words of the `/live` stream. Content that shows something still
+//! going on carries `data-live-unfinished`: it is asked for again as soon as the stream is open.
 
 use crate::context::Visit;
 use domain::ports::Topic;

@@ -32,7 +32,7 @@ fn being_settled(visit: &Visit, running: &Compensation) -> AnyView {
     let t = visit.texts();
     let text = t.record.running_line(words::action(t, running.command.action), &running.actor);
     view! {
-        <div class="note busy" role="status">
+        <div class="note busy" role="status" data-live-unfinished="">
             {Icon::Clock.view()}
             <p><strong>{text}</strong>" "<small>{t.record.running_since}" "{time::absolute(visit, running.started_at)}</small></p>
         </div>

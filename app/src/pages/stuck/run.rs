@@ -67,7 +67,7 @@ fn line(visit: &Visit, run: &CheckRun) -> AnyView {
         None => {
             let text = t.checking(format::number(seen), format::number(run.total));
             view! {
-                <div class="check-run" role="status">
+                <div class="check-run" role="status" data-live-unfinished="">
                     <progress max=run.total value=seen aria-label=text.clone()></progress>
                     <p>{text}" "<small>{by}</small></p>
                     <a class="btn sm reload" href=visit.href_with(&[])>{t.reload}</a>
