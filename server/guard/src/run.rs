@@ -99,6 +99,10 @@ impl Guard {
                 Ran { response, told: Told::Stored(Arc::new(stored)), happening: Happening::Executed }
             }
             Written::Late => refused(Refusal::Late, Happening::LateCompletion),
+            // What was sent elsewhere is not undone with it.
+            Written::Undone if claim.was_sent() => {
+                self.leave_open(claim, Refusal::NotRecorded.into_response()).await
+            }
             Written::Undone => self.give_back(claim, Refusal::StoreDown.into_response()).await,
             Written::Unclear => refused(Refusal::NotRecorded, Happening::InDoubt),
         }

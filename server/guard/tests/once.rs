@@ -271,6 +271,24 @@ async fn c35_an_unknown_outcome_is_kept_and_never_run_again() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_write_back_that_fails_frees_the_key_only_when_nothing_was_sent() {
+    let test = db::testkit::sqlite().await;
+    let service = service(&test, Mode::Tx).await;
+    test.run(&["CREATE TRIGGER refuse BEFORE UPDATE ON idempotent_record WHEN NEW.status = 'SUCCESS'
+        BEGIN SELECT RAISE(ABORT, 'refused'); END"])
+        .await;
+    assert_eq!(service.pay("kept", BODY).await.code(), "store_unavailable");
+    service.set(Mode::SendAndTx);
+    assert_eq!(service.pay("sent", BODY).await.code(), "not_recorded");
+    test.run(&["DROP TRIGGER refuse"]).await;
+    assert_eq!(service.effects().await, 0);
+    assert_eq!(service.pay("sent", BODY).await.code(), "held");
+    assert_eq!(service.column("sent", "phase").await.as_deref(), Some("sent"));
+    assert_eq!(service.pay("kept", BODY).await.status, 200);
+    assert_eq!(service.effects().await, 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn c05_a_lease_is_renewed_while_the_handler_lives() {
     for test in each_database().await {
         service(&test, Mode::Tx).await;

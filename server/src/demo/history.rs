@@ -151,12 +151,12 @@ impl Street {
     }
 }
 
-/// Settled records of the last hours, with their business rows.
-pub(super) fn settled(rng: &mut StdRng, now: DateTime<Utc>) -> Vec<Row> {
+/// Settled records of the last hours, with their business rows, minute by minute.
+pub(super) fn settled(rng: &mut StdRng, now: DateTime<Utc>) -> impl Iterator<Item = Vec<Row>> {
     let mut street = Street::default();
-    let mut rows = Vec::new();
-    for ago in (1..=RECORD_MINUTES).rev() {
+    (1..=RECORD_MINUTES).rev().map(move |ago| {
         let start = now - TimeDelta::minutes(ago);
+        let mut rows = Vec::new();
         for (kind, share, _) in MIX {
             for _ in 0..whole(rng, requests_per_minute(start) * share) {
                 let at = start + TimeDelta::milliseconds(rng.random_range(0..59_000));
@@ -164,8 +164,8 @@ pub(super) fn settled(rng: &mut StdRng, now: DateTime<Utc>) -> Vec<Row> {
                 rows.extend(one(rng, &sale, kind, at));
             }
         }
-    }
-    rows
+        rows
+    })
 }
 
 fn one(rng: &mut StdRng, sale: &Sale, kind: Kind, at: DateTime<Utc>) -> Vec<Row> {

@@ -162,8 +162,8 @@ async fn stage(
 ) -> anyhow::Result<()> {
     let now = clock.now();
     let mut rng = StdRng::seed_from_u64(seed);
-    let mut rows = staging::stuck(&mut rng, now, stuck);
-    rows.extend(history::settled(&mut rng, now));
+    let stuck = staging::stuck(&mut rng, now, stuck);
+    let rows = std::iter::once(stuck).chain(history::settled(&mut rng, now));
     databases.stage(rows, seed, now).await.context("the shop's tables cannot be filled")
 }
 

@@ -24,7 +24,7 @@ pub(super) fn render(listen: SocketAddr, shop: SocketAddr) -> String {
 fn biz(kind: Kind, shop: SocketAddr) -> String {
     let key = if kind.key_template().is_some() { "" } else { "headers = { Idempotency-Key = \"{key}\" }\n" };
     format!(
-        "\n[[source.biz]]\ntype = \"{}\"\n# So short only in a demo: here verdicts shall occur within minutes.\nstuck_after = \"60s\"\non_unknown = \"hold\"\n{}[source.biz.response]\ntemplate = '{}'\n[source.biz.replay]\nmethod = \"POST\"\nurl = \"http://{shop}{}\"\n{key}prepare = \"mark_timed_out\"\ntimeout = \"10s\"\nrate = \"5/s\"\n",
+        "\n[[source.biz]]\ntype = \"{}\"\non_unknown = \"hold\"\n{}\n[source.biz.response]\ntemplate = '{}'\n\n[source.biz.replay]\nmethod = \"POST\"\nurl = \"http://{shop}{}\"\n{key}prepare = \"mark_timed_out\"\ntimeout = \"10s\"\nrate = \"5/s\"\n",
         kind.biz_type(),
         reverse_check(kind),
         kind.response_template(),
@@ -54,6 +54,8 @@ name = "shop"
 url = "sqlite://shop.db"
 table = "idempotent_record"
 zone = "UTC"
+# So short only in a demo: here verdicts shall occur within minutes.
+stuck_after = "60s"
 "#;
 
 const PROMO_SOURCE: &str = r#"
@@ -62,6 +64,8 @@ name = "promo"
 url = "sqlite://promo.db"
 table = "idempotent_record"
 zone = "UTC"
+# So short only in a demo: here verdicts shall occur within minutes.
+stuck_after = "60s"
 "#;
 
 const COLUMNS: &str = r#"
@@ -74,7 +78,8 @@ phase = "phase"
 response_status = "response_status"
 "#;
 
-const ORDER_CHECK: &str = r#"[source.biz.reverse_check]
+const ORDER_CHECK: &str = r#"
+[source.biz.reverse_check]
 name = "order"
 sql = "SELECT order_no, user_id, amount, status, deleted, created_at FROM t_order WHERE order_no = :biz_no"
 found_when = { status = ["CREATED", "PAID"] }
@@ -82,26 +87,30 @@ deleted_when = { deleted = [1] }
 compare = { amount = "/amount", user_id = "/userId" }
 "#;
 
-const PAYMENT_CHECK: &str = r#"[source.biz.reverse_check]
+const PAYMENT_CHECK: &str = r#"
+[source.biz.reverse_check]
 name = "payment"
 sql = "SELECT payment_no, order_no, user_id, amount, channel, card_no, status, created_at FROM t_payment WHERE payment_no = :biz_no"
 found_when = { status = ["SUCCEEDED"] }
 compare = { amount = "/amount", user_id = "/userId" }
 "#;
 
-const CALLBACK_CHECK: &str = r#"[source.biz.reverse_check]
+const CALLBACK_CHECK: &str = r#"
+[source.biz.reverse_check]
 name = "account flow"
 sql = "SELECT flow_no, biz_no, direction, amount, status, created_at FROM t_account_flow WHERE biz_no = :biz_no AND direction = 'IN'"
 found_when = { status = ["POSTED"] }
 compare = { amount = "/amount" }
 "#;
 
-const REFUND_CHECKS: &str = r#"# A refund is two effects; one without the other is partial.
+const REFUND_CHECKS: &str = r#"
+# A refund is two effects; one without the other is partial.
 [[source.biz.reverse_check]]
 name = "refund"
 sql = "SELECT refund_no, payment_no, user_id, amount, status, created_at FROM t_refund WHERE refund_no = :biz_no"
 found_when = { status = ["DONE"] }
 compare = { amount = "/amount", user_id = "/userId" }
+
 [[source.biz.reverse_check]]
 name = "account flow"
 sql = "SELECT flow_no, biz_no, direction, amount, status, created_at FROM t_account_flow WHERE biz_no = :biz_no AND direction = 'OUT'"
@@ -109,4 +118,4 @@ found_when = { status = ["POSTED"] }
 compare = { amount = "/amount" }
 "#;
 
-const NO_CHECK: &str = "# No reverse check: nothing tells whether a coupon was issued.\n";
+const NO_CHECK: &str = "\n# No reverse check: nothing tells whether a coupon was issued.\n";

@@ -55,20 +55,28 @@ impl Databases {
         Ok(self.shop.fetch_optional(&raw("SELECT 1 FROM demo_state")).await?.is_some())
     }
 
-    /// Inserts the first rows. The mark goes in with the shop's own, last, so that an interrupted start begins anew.
-    pub(super) async fn stage(&self, rows: Vec<Row>, seed: u64, now: DateTime<Utc>) -> Result<(), DbError> {
-        let (shop, promo): (Vec<Row>, Vec<Row>) = rows.into_iter().partition(|row| row.source == SHOP);
-        let mut tx = self.promo.begin().await?;
+    /// Inserts the first rows, batch by batch. The mark goes in with the shop's own, last, so that an interrupted
+    /// start begins anew.
+    pub(super) async fn stage(
+        &self,
+        batches: impl Iterator<Item = Vec<Row>>,
+        seed: u64,
+        now: DateTime<Utc>,
+    ) -> Result<(), DbError> {
+        let mut promo = self.promo.begin().await?;
+        let mut shop = self.shop.begin().await?;
         for table in ["t_coupon", guard::TABLE] {
-            tx.execute(&raw(&format!("DELETE FROM {table}"))).await?;
+            promo.execute(&raw(&format!("DELETE FROM {table}"))).await?;
         }
-        rows::insert(&mut tx, promo).await?;
-        tx.commit().await?;
-        let mut tx = self.shop.begin().await?;
-        rows::insert(&mut tx, shop).await?;
+        for batch in batches {
+            let (of_shop, of_promo) = batch.into_iter().partition(|row| row.source == SHOP);
+            rows::insert(&mut shop, of_shop).await?;
+            rows::insert(&mut promo, of_promo).await?;
+        }
         let mark = "INSERT INTO demo_state (started_ms, seed, history_seeded) VALUES (?, ?, 0)";
-        tx.execute(&Query::raw(mark, vec![millis(now).into(), seed.cast_signed().into()])).await?;
-        tx.commit().await
+        shop.execute(&Query::raw(mark, vec![millis(now).into(), seed.cast_signed().into()])).await?;
+        promo.commit().await?;
+        shop.commit().await
     }
 
     /// Seed and time of the first start, while its history is not handed over.

@@ -96,12 +96,12 @@ async fn without_a_number_all_verdicts_occur_in_a_believable_mix() {
     assert!((25..40).contains(&tally.values().sum::<u32>()));
 }
 
-async fn all_keys(prepared: &Prepared) -> Vec<String> {
+/// Keys and bodies of both sources' records.
+async fn keys(prepared: &Prepared, which: &str) -> Vec<String> {
     let mut keys = Vec::new();
     for db in [&prepared.databases.shop, &prepared.databases.promo] {
-        let query =
-            Query::raw("SELECT idempotent_id, request_body FROM idempotent_record ORDER BY 1", vec![]);
-        let rows = db.fetch_all(&query).await.unwrap();
+        let sql = format!("SELECT idempotent_id, request_body FROM idempotent_record {which} ORDER BY 1");
+        let rows = db.fetch_all(&Query::raw(sql, vec![])).await.unwrap();
         keys.extend(rows.iter().map(|row| format!("{} {}", row.text(0).unwrap(), row.text(1).unwrap())));
     }
     keys
@@ -111,22 +111,32 @@ async fn all_keys(prepared: &Prepared) -> Vec<String> {
 async fn a_second_start_uses_the_data_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let first = prepared(&options(folder.path(), Some(1))).await;
-    let keys = all_keys(&first).await;
+    let at_first = keys(&first, "").await;
     drop(first);
     let second = prepared(&options(folder.path(), Some(5))).await;
-    assert_eq!(all_keys(&second).await, keys);
+    assert_eq!(keys(&second, "").await, at_first);
 }
 
-#[test]
-fn the_same_seed_gives_the_same_keys_and_bodies() {
-    let noon = DateTime::UNIX_EPOCH + TimeDelta::hours(12);
-    let staged = |seed, now| {
-        let rows = staging::stuck(&mut StdRng::seed_from_u64(seed), now, None);
-        let asks: Vec<_> = (0..3).map(|_| sale::Sale::new(&mut StdRng::seed_from_u64(seed))).collect();
-        (rows.len(), asks.iter().map(|sale| sale.ask(kind::Kind::Order)).collect::<Vec<_>>())
-    };
-    assert_eq!(staged(7, noon), staged(7, noon + TimeDelta::days(3)));
-    assert_ne!(staged(7, noon).1, staged(8, noon).1);
+/// A clock that is wrong by so much.
+struct Shifted(TimeDelta);
+
+impl Clock for Shifted {
+    fn now(&self) -> DateTime<chrono::Utc> {
+        SystemClock.now() + self.0
+    }
+}
+
+#[tokio::test]
+async fn the_same_seed_gives_the_same_stuck_records_at_any_time() {
+    let mut seen = Vec::new();
+    for (seed, ago) in [(7, 0), (7, 31), (8, 0)] {
+        let folder = tempfile::tempdir().unwrap();
+        let options = DemoOptions { seed: Some(seed), ..options(folder.path(), None) };
+        let prepared = prepare(&options, Arc::new(Shifted(TimeDelta::hours(-ago)))).await.unwrap();
+        seen.push(keys(&prepared, "WHERE status = 'PROCESSING'").await);
+    }
+    assert_eq!(seen[0], seen[1]);
+    assert!(seen[0].iter().all(|key| !seen[2].contains(key)));
 }
 
 #[tokio::test]

@@ -24,6 +24,8 @@ use tower::ServiceExt;
 pub enum Mode {
     /// Writes through the claim's transaction.
     Tx,
+    /// Notes that it sends something, then writes through the transaction.
+    SendAndTx,
     /// Writes by itself, outside the claim's transaction.
     Alone,
     /// Writes by itself, then fails.
@@ -123,6 +125,11 @@ async fn pay(State(service): State<Service>, claim: Extension<Claim>, body: Byte
             }
             response.headers_mut().insert("content-type", "application/json".parse().unwrap());
             response
+        }
+        Mode::SendAndTx => {
+            assert!(claim.sending().await.unwrap());
+            claim.tx().await.unwrap().execute(&effect).await.unwrap();
+            "sent".into_response()
         }
         Mode::Alone => {
             service.db.execute(&effect).await.unwrap();
