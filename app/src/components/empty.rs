@@ -24,10 +24,14 @@ pub fn loading(visit: &Visit, hint: impl Into<String>) -> AnyView {
     block(Icon::Clock, "plain", visit.texts().empty.loading.into(), hint.into(), ().into_any())
 }
 
-/// The read failed: the cause, and the same address again.
+/// The read failed: the cause, and the same address again; an address that itself was refused, from its first page.
 pub fn failed(visit: &Visit, error: &Error) -> AnyView {
     let t = visit.texts();
-    let retry = view! { <a class="btn" href=visit.href_with(&[])>{Icon::Refresh.view()}{t.common.retry}</a> };
+    let (href, again) = match error {
+        Error::Invalid { .. } => (visit.href_with(&[("cursor", None)]), t.table.first),
+        _ => (visit.href_with(&[]), t.common.retry),
+    };
+    let retry = view! { <a class="btn" href=href>{Icon::Refresh.view()}{again}</a> };
     let cause = t.empty.failed_hint(words::error(visit.locale(), error));
     block(Icon::Warning, "bad", t.empty.failed.into(), cause, retry.into_any())
 }
