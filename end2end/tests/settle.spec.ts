@@ -58,7 +58,7 @@ test("from the queue: stuck, check, and what each verdict offers", async ({ page
 test("evidence past its life must be renewed before anything is offered", async ({ page, request }) => {
   await api(request, "operator");
   const row = await stuck(request, "found");
-  sql("amends.db", "UPDATE evidence SET expires_at = 1");
+  sql("amends.db", "UPDATE evidence SET document = json_set(document, '$.expires_at', '2020-01-01T00:00:00Z')");
   await signIn(page, "operator");
   await page.goto(`/records/${row.id}`);
   const button = page.locator(".offers").getByRole("button", { name: "Mark succeeded", exact: true });
@@ -68,7 +68,8 @@ test("evidence past its life must be renewed before anything is offered", async 
   await expect(button).toBeEnabled();
 });
 
-test("a viewer reads and cannot act, on the page, by API and by server function", async ({ page, request }) => {
+test("a viewer reads and cannot act, on the page, by API and by server function", async ({ page, request, baseURL }) => {
+  const headers = { Origin: baseURL! };
   await api(request, "operator");
   const row = await stuck(request, "found");
   const evidence = await (await request.post(`/api/v1/records/${row.id}/reverse-check`, { data: {} })).json();
@@ -81,11 +82,12 @@ test("a viewer reads and cannot act, on the page, by API and by server function"
   const command = { action: "mark_succeeded", reason: "no", if_version: row.version, evidence_id: evidence.evidence_id };
   const byApi = await viewer.post(`/api/v1/records/${row.id}/compensations`, {
     data: command,
-    headers: { "Idempotency-Key": crypto.randomUUID() },
+    headers: { ...headers, "Idempotency-Key": crypto.randomUUID() },
   });
   expect(byApi.status()).toBe(403);
   await viewer.post("/api/fn/settle", {
     form: { id: row.id, action: "mark_succeeded", reason: "no", if_version: row.version, evidence_id: evidence.evidence_id, command_key: crypto.randomUUID(), back: "/" },
+    headers,
   });
   expect((await record(request, row.id)).state).toBe("PROCESSING");
 });

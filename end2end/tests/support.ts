@@ -10,8 +10,13 @@ export type Row = { id: string; key: string; biz_type: string; biz_no: string; s
 const PASSWORD = process.env.AMENDS_DEMO_PASSWORD!;
 const DATA = process.env.AMENDS_DATA!;
 
-/** Every test fails on any console error or uncaught exception. */
+/** Every test fails on any console error or uncaught exception; `request` posts as a page of the console would. */
 export const test = base.extend<{ quiet: void }>({
+  request: async ({ playwright, baseURL }, use) => {
+    const request = await playwright.request.newContext({ baseURL, extraHTTPHeaders: { Origin: baseURL! } });
+    await use(request);
+    await request.dispose();
+  },
   quiet: [
     async ({ page }, use) => {
       const complaints: string[] = [];

@@ -188,6 +188,9 @@ impl CompensationService {
 
     /// Compare-and-set as planned, then read back.
     async fn mark(&self, source: &dyn Source, record: &RecordDetail, intent: &Compensation) -> Outcome {
+        if !self.still_mine(intent, Phase::Intended).await {
+            return lost("This process lost its lease before changing the record; nothing was changed.");
+        }
         match source.apply(record, &intent.command.if_version, intent.command.action, &intent.plan).await {
             Ok(applied) => match refused(applied) {
                 Some(outcome) => outcome,
