@@ -52,8 +52,8 @@ pub fn Audit() -> impl IntoView {
         let filters = [
             Filter::text("actor", t.actor, ""),
             Filter::choice("action", t.action, verbs),
-            Filter::moment("from", t.from),
-            Filter::moment("to", t.to),
+            Filter::moment("from", t.from).rare(),
+            Filter::moment("to", t.to).rare(),
         ];
         let head = console.audit.head(&actor).await;
         let body = view! {
