@@ -243,7 +243,9 @@ pub fn audit_action(t: &Texts, verb: &str) -> String {
         "alert.silenced" => audit.alert_silenced,
         "session.signed_in" => audit.signed_in,
         "session.refused" => audit.sign_in_refused,
-        "user.put" => audit.user_changed,
+        "session.signed_out" => audit.signed_out,
+        "user.added" => audit.user_added,
+        "user.changed" => audit.user_changed,
         "token.created" => audit.token_created,
         _ => "",
     };

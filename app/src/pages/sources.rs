@@ -103,7 +103,6 @@ fn facts(visit: &Visit, status: &SourceStatus) -> AnyView {
     view! {
         <dl class="kv">
             <dt>{t.table}</dt><dd><code>{status.table.clone()}</code></dd>
-            <dt>{t.detail}</dt><dd>{status.detail.clone()}</dd>
             <dt>{t.clock}</dt><dd>{clock}</dd>
             <dt>{t.asked}</dt><dd>{time::moment(visit, status.checked_at)}</dd>
         </dl>

@@ -122,11 +122,13 @@ fn threshold(
         _ => (t.unit_percent, "100"),
     };
     let id = format!("level-{name}");
+    // A slider without a value would stand in the middle.
+    let at = if value.is_empty() { "0" } else { value }.to_owned();
     view! {
         <div class="level">
             <label for=id.clone()>{label}</label>
             <span><input id=id.clone() name=name type="number" min="0" step="any" inputmode="decimal" value=value.to_owned()/>{unit}</span>
-            <input type="range" min="0" max=top step="1" value=value.to_owned() aria-label=label data-mirrors=id tabindex="-1"/>
+            <input type="range" min="0" max=top step="1" value=at aria-label=label data-mirrors=id tabindex="-1"/>
         </div>
     }
     .into_any()

@@ -47,7 +47,9 @@ pub fn history(visit: &Visit, page: &Page<Alert>) -> AnyView {
         Column::text(t.lasted),
         Column::text(t.handled),
     ];
-    let rows = page.items.iter().map(|alert| {
+    // Open ones stand above.
+    let past: Vec<&Alert> = page.items.iter().filter(|alert| alert.state == AlertState::Resolved).collect();
+    let rows = past.iter().map(|alert| {
         let end = alert.resolved_at.unwrap_or(visit.now());
         let lasted = (end - alert.fired_at.unwrap_or(alert.pending_since)).num_seconds();
         Row::new(vec![
@@ -59,7 +61,7 @@ pub fn history(visit: &Visit, page: &Page<Alert>) -> AnyView {
         ])
     });
     let table = table(t.history, columns, rows.collect());
-    view! { {table}{pager(visit, page.items.len(), page.next_cursor.as_deref())} }.into_any()
+    view! { {table}{pager(visit, past.len(), page.next_cursor.as_deref())} }.into_any()
 }
 
 fn state(visit: &Visit, alert: &Alert) -> AnyView {

@@ -74,7 +74,7 @@ fn history_panel(visit: &Visit, history: Result<Page<Alert>>) -> AnyView {
     let panel = Panel::new(t.history);
     match history {
         Err(error) => panel.view(empty::failed(visit, &error)),
-        Ok(history) if history.items.is_empty() => {
+        Ok(history) if history.items.iter().all(|alert| alert.state != AlertState::Resolved) => {
             panel.view(empty::notice(t.no_history, t.no_history_hint, ()))
         }
         Ok(history) => panel.view(episodes::history(visit, &history)),
