@@ -1,4 +1,4 @@
-//! The one table of allowed actions, shared by server and browser.
+//! The one table of allowed actions: pages, API and services all ask it.
 //!
 //! | verdict (fresh) | mark succeeded | mark timed out | replay |
 //! | --- | --- | --- | --- |
