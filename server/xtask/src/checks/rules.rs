@@ -12,14 +12,15 @@ use std::fs;
 const NATIVE_ONLY: [&str; 7] = ["axum", "hyper", "mio", "reqwest", "rustls", "sqlx", "tokio"];
 
 /// Which rooms each room may stand on.
-const ARROWS: [(&str, &[&str]); 8] = [
+const ARROWS: [(&str, &[&str]); 9] = [
     ("domain", &[]),
     ("db", &[]),
+    ("kv", &[]),
     ("store", &["domain", "db"]),
-    ("sources", &["domain", "db"]),
-    ("guard", &["db"]),
+    ("sources", &["domain", "db", "kv"]),
+    ("guard", &["db", "kv"]),
     ("app", &["domain"]),
-    ("server", &["app", "domain", "db", "store", "sources", "guard"]),
+    ("server", &["app", "domain", "db", "kv", "store", "sources", "guard"]),
     ("xtask", &[]),
 ];
 
