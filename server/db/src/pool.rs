@@ -13,6 +13,8 @@ use sqlx::{ConnectOptions, Database, query, query_scalar};
 
 use crate::{DbError, Dialect, Options};
 
+const SQLITE_IDLE: Duration = Duration::from_secs(30);
+
 /// The pools of one database.
 #[derive(Clone)]
 pub(crate) enum Pools {
@@ -53,12 +55,12 @@ fn sqlite(url: &str, options: &Options) -> Result<Pools, DbError> {
             .journal_mode(SqliteJournalMode::Wal)
             .synchronous(SqliteSynchronous::Full);
     }
-    let keep =
-        |pool: SqlitePoolOptions| pool.idle_timeout(None).max_lifetime(None).test_before_acquire(false);
+    let keep = |pool: SqlitePoolOptions| pool.max_lifetime(None).test_before_acquire(false);
     Ok(Pools::Sqlite {
-        reader: keep(sizes(options)).connect_lazy_with(base.read_only(true)),
+        // Every connection has a page cache of its own: what a crowd needed is closed when the crowd is gone.
+        reader: keep(sizes(options)).idle_timeout(SQLITE_IDLE).connect_lazy_with(base.read_only(true)),
         // One writer at a time is all SQLite allows: queueing here is fair, inside SQLite it is luck.
-        writer: keep(sizes(options)).max_connections(1).connect_lazy_with(writing),
+        writer: keep(sizes(options)).idle_timeout(None).max_connections(1).connect_lazy_with(writing),
     })
 }
 
