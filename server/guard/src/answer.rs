@@ -1,12 +1,15 @@
 //! Answers the guard gives itself: stored responses and refusals.
 
+use std::time::Duration;
+
 use axum::body::{Body, Bytes};
-use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
 use crate::Happening;
+use crate::policy::Policy;
+use crate::problem::Problem;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 const BODY_NOT_STORED: HeaderName = HeaderName::from_static("idempotency-body");
@@ -62,11 +65,12 @@ fn body_not_stored() -> Response {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Refusal {
     BadKey(&'static str),
+    NoTenant,
     TooLarge,
     UnreadableBody,
     Mismatch,
     InProgress {
-        retry_after_seconds: u64,
+        lease_left: Duration,
     },
     /// The outcome is unknown and an operator has to look.
     Held,
@@ -78,6 +82,8 @@ pub(crate) enum Refusal {
     StoreDown,
     /// The handler ran; whether its transaction was committed is not known.
     NotRecorded,
+    /// A mechanism of the route refused.
+    Mechanism(Problem),
 }
 
 impl Refusal {
@@ -88,7 +94,12 @@ impl Refusal {
             Refusal::Held => Some(Happening::StaleProcessing),
             Refusal::Late => Some(Happening::LateCompletion),
             Refusal::Broke | Refusal::NotRecorded => Some(Happening::InDoubt),
-            Refusal::BadKey(_) | Refusal::TooLarge | Refusal::UnreadableBody | Refusal::StoreDown => None,
+            Refusal::BadKey(_)
+            | Refusal::NoTenant
+            | Refusal::TooLarge
+            | Refusal::UnreadableBody
+            | Refusal::StoreDown
+            | Refusal::Mechanism(_) => None,
         }
     }
 
@@ -97,6 +108,12 @@ impl Refusal {
             Refusal::BadKey(detail) => {
                 (StatusCode::BAD_REQUEST, "bad_key", "No usable idempotency key", detail)
             }
+            Refusal::NoTenant => (
+                StatusCode::BAD_REQUEST,
+                "no_tenant",
+                "Tenant missing",
+                "The request does not say whose it is; keys are kept apart by tenant.",
+            ),
             Refusal::TooLarge => (
                 StatusCode::PAYLOAD_TOO_LARGE,
                 "too_large",
@@ -151,30 +168,32 @@ impl Refusal {
                 "Outcome not recorded",
                 "The outcome could not be recorded. Ask again with the same key to learn it.",
             ),
+            Refusal::Mechanism(problem) => (problem.status, problem.code, problem.title, ""),
         }
     }
 
-    fn retry_after_seconds(&self) -> Option<u64> {
+    fn retry_after(&self) -> Option<Duration> {
         match self {
-            Refusal::InProgress { retry_after_seconds } => Some((*retry_after_seconds).clamp(1, 60)),
-            Refusal::StoreDown | Refusal::NotRecorded => Some(5),
+            Refusal::InProgress { lease_left } => Some(*lease_left),
+            Refusal::StoreDown | Refusal::NotRecorded => Some(Duration::from_secs(5)),
             _ => None,
         }
     }
-}
 
-impl IntoResponse for Refusal {
-    fn into_response(self) -> Response {
-        let (status, code, title, detail) = self.words();
-        let problem = json!({
-            "type": "about:blank", "title": title, "status": status.as_u16(), "detail": detail, "code": code
-        });
-        let mut response = (status, problem.to_string()).into_response();
-        let headers = response.headers_mut();
-        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/problem+json"));
-        if let Some(seconds) = self.retry_after_seconds() {
-            headers.insert(RETRY_AFTER, HeaderValue::from(seconds));
+    /// The answer in `policy`'s words.
+    pub(crate) fn response(&self, policy: &Policy) -> Response {
+        let problem = self.problem();
+        match &policy.voice {
+            Some(voice) => voice.say(&problem),
+            None => problem.into_response(),
         }
-        response
+    }
+
+    fn problem(&self) -> Problem {
+        if let Refusal::Mechanism(problem) = self {
+            return problem.clone();
+        }
+        let (status, code, title, detail) = self.words();
+        Problem { status, code, title, detail: detail.into(), retry_after: self.retry_after() }
     }
 }

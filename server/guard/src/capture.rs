@@ -2,7 +2,8 @@
 
 use axum::body::{Body, Bytes};
 use axum::http::header::{
-    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, SET_COOKIE, TRAILER, TRANSFER_ENCODING, UPGRADE,
+    CONNECTION, CONTENT_LENGTH, CONTENT_TYPE, DATE, PROXY_AUTHENTICATE, SET_COOKIE, TE, TRAILER,
+    TRANSFER_ENCODING, UPGRADE, WWW_AUTHENTICATE,
 };
 use axum::http::{HeaderMap, HeaderName};
 use axum::response::Response;
@@ -10,18 +11,32 @@ use futures::{StreamExt, stream};
 use http_body_util::BodyExt;
 
 use crate::answer::Stored;
+use crate::policy::{KeptHeaders, Policy};
 
 /// Headers of one connection or one visitor: never given to a duplicate.
-const NOT_KEPT: [HeaderName; 7] =
-    [SET_COOKIE, CONTENT_LENGTH, TRANSFER_ENCODING, CONNECTION, DATE, TRAILER, UPGRADE];
+const NOT_KEPT: [HeaderName; 12] = [
+    SET_COOKIE,
+    HeaderName::from_static("set-cookie2"),
+    CONTENT_LENGTH,
+    TRANSFER_ENCODING,
+    CONNECTION,
+    HeaderName::from_static("keep-alive"),
+    DATE,
+    TE,
+    TRAILER,
+    UPGRADE,
+    WWW_AUTHENTICATE,
+    PROXY_AUTHENTICATE,
+];
 
-/// What the record keeps of `response` (at most `max` bytes of body), and the whole response again.
-pub(crate) async fn capture(response: Response, max: usize) -> (Stored, Response) {
+/// What the record keeps of `response` under `policy`, and the whole response again.
+pub(crate) async fn capture(policy: &Policy, response: Response) -> (Stored, Response) {
     let (parts, body) = response.into_parts();
-    let (kept, body) = if is_endless(&parts.headers) { (None, body) } else { read(body, max).await };
+    let (kept, body) =
+        if is_endless(&parts.headers) { (None, body) } else { read(body, policy.max_response).await };
     let stored = Stored {
         status: parts.status,
-        headers: kept_headers(&parts.headers),
+        headers: kept_headers(&policy.headers, &parts.headers),
         tombstone: kept.is_none(),
         body: kept,
     };
@@ -56,10 +71,14 @@ fn resumed(
     Body::from_stream(stream::iter([Ok(Bytes::from(read))]).chain(rest))
 }
 
-fn kept_headers(headers: &HeaderMap) -> Vec<(String, String)> {
+fn kept_headers(kept: &KeptHeaders, headers: &HeaderMap) -> Vec<(String, String)> {
+    let wanted = |name: &HeaderName| match kept {
+        KeptHeaders::All => true,
+        KeptHeaders::Only(names) => name == CONTENT_TYPE || names.contains(name),
+    };
     headers
         .iter()
-        .filter(|(name, _)| !NOT_KEPT.contains(name))
+        .filter(|(name, _)| wanted(name) && !NOT_KEPT.contains(name))
         .filter_map(|(name, value)| {
             Some((name.to_string(), std::str::from_utf8(value.as_bytes()).ok()?.to_owned()))
         })

@@ -4,10 +4,12 @@ use std::ops::{Deref, DerefMut};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use db::{DbError, Tx};
+use db::{Db, DbError, Tx};
 use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard};
 
+use crate::policy::Policy;
 use crate::table::{Hold, PHASE_SENT, Table};
+use crate::ticket::Ticket;
 
 /// What the handler knows about its effect, when the status of its answer does not say it: put it into the
 /// response's extensions. Without it, 2xx to 4xx are definitive and 5xx is unknown.
@@ -28,7 +30,11 @@ pub struct Claim(Arc<Inner>);
 struct Inner {
     table: Table,
     hold: Hold,
+    biz_type: String,
+    biz_no: Option<String>,
     tx: Arc<Mutex<Option<Tx>>>,
+    /// The handler began its transaction.
+    began: AtomicBool,
     sent: AtomicBool,
 }
 
@@ -51,13 +57,35 @@ impl DerefMut for ClaimTx {
 }
 
 impl Claim {
-    pub(crate) fn new(table: Table, hold: Hold) -> Claim {
-        Claim(Arc::new(Inner { table, hold, tx: Arc::default(), sent: AtomicBool::new(false) }))
+    pub(crate) fn new(table: Table, policy: &Policy, ticket: &Ticket, hold: Hold) -> Claim {
+        Claim(Arc::new(Inner {
+            table,
+            hold,
+            biz_type: policy.biz_type.clone(),
+            biz_no: ticket.biz_no.clone(),
+            tx: Arc::default(),
+            began: AtomicBool::new(false),
+            sent: AtomicBool::new(false),
+        }))
     }
 
     /// The idempotency key.
     pub fn key(&self) -> &str {
         &self.0.hold.key
+    }
+
+    pub fn biz_type(&self) -> &str {
+        &self.0.biz_type
+    }
+
+    /// The business number, where the route's policy finds one.
+    pub fn biz_no(&self) -> Option<&str> {
+        self.0.biz_no.as_deref()
+    }
+
+    /// The guard's database.
+    pub fn db(&self) -> &Db {
+        &self.0.table.db
     }
 
     /// Grows with every claim of the key: an outside system that remembers the highest one can refuse late workers.
@@ -71,6 +99,7 @@ impl Claim {
         let mut slot = self.0.tx.clone().lock_owned().await;
         if slot.is_none() {
             *slot = Some(self.0.table.db.begin().await?);
+            self.0.began.store(true, Ordering::Release);
         }
         Ok(ClaimTx(OwnedMutexGuard::map(slot, |slot| slot.as_mut().expect("filled just above"))))
     }
@@ -85,6 +114,11 @@ impl Claim {
 
     pub(crate) fn was_sent(&self) -> bool {
         self.0.sent.load(Ordering::Acquire)
+    }
+
+    /// Whether the handler may have done something already.
+    pub(crate) fn was_touched(&self) -> bool {
+        self.was_sent() || self.0.began.load(Ordering::Acquire)
     }
 
     pub(crate) fn hold(&self) -> &Hold {

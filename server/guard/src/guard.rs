@@ -6,35 +6,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use db::Db;
 
 use crate::answer::Refusal;
+use crate::error::GuardError;
 use crate::flight::Flights;
-use crate::happening::{Happening, Meter, NoMeter};
+use crate::happening::Happening;
 use crate::layer::GuardLayer;
 use crate::policy::Policy;
+use crate::settings::Settings;
 use crate::table::Table;
-
-/// What one guard needs besides its database.
-#[derive(Clone)]
-pub struct Settings {
-    /// Tells this process from all others that ever shared the table: claims are signed with it.
-    pub instance: String,
-    pub meter: Arc<dyn Meter>,
-    /// Longest request body, in bytes.
-    pub max_request: usize,
-    /// Longest response body kept for duplicates, in bytes; a longer one leaves only its status.
-    pub max_response: usize,
-}
-
-impl Settings {
-    /// Bodies of at most one MiB, nothing counted.
-    pub fn new(instance: impl Into<String>) -> Settings {
-        Settings {
-            instance: instance.into(),
-            meter: Arc::new(NoMeter),
-            max_request: 1 << 20,
-            max_response: 1 << 20,
-        }
-    }
-}
 
 /// Protects routes with one table; cheap to clone.
 #[derive(Clone)]
@@ -48,19 +26,20 @@ struct Inner {
 }
 
 impl Guard {
-    /// A guard over the table `idempotent_record` of `db`; see [`crate::schema::create`].
-    pub fn new(db: Db, settings: Settings) -> Guard {
-        Guard(Arc::new(Inner {
+    /// A guard over the table `idempotent_record` of `db` (see [`crate::schema::create`]), measured as it is now.
+    pub async fn open(db: Db, settings: Settings) -> Result<Guard, GuardError> {
+        Ok(Guard(Arc::new(Inner {
             table: Table { db },
             settings,
             flights: Flights::default(),
             claims: AtomicU64::new(0),
-        }))
+        })))
     }
 
-    /// The layer for one route.
-    pub fn protect(&self, policy: Policy) -> GuardLayer {
-        GuardLayer::new(self.clone(), policy)
+    /// The layer for one route. Errors: a policy that contradicts itself or does not fit the table.
+    pub fn protect(&self, policy: Policy) -> Result<GuardLayer, GuardError> {
+        policy.check(self.settings().retention)?;
+        Ok(GuardLayer::new(self.clone(), policy))
     }
 
     pub(crate) fn table(&self) -> &Table {

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::Request;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use futures::future::BoxFuture;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::Instant;
@@ -104,13 +104,9 @@ enum Judged {
 impl Guard {
     async fn answer<S: Handler>(&self, policy: Arc<Policy>, request: Request, inner: S) -> Response {
         let (parts, body) = request.into_parts();
-        let ticket = match receive(body, self.settings().max_request).await {
-            Ok(body) => Ticket::read(&policy, &parts, body),
-            Err(refusal) => Err(refusal),
-        };
-        let ticket = match ticket {
+        let ticket = match self.admit(&policy, &parts, body).await {
             Ok(ticket) => ticket,
-            Err(refusal) => return refusal.into_response(),
+            Err(refusal) => return self.refuse(&policy, refusal),
         };
         let deadline = Instant::now() + policy.max_wait;
         loop {
@@ -124,11 +120,19 @@ impl Guard {
                 },
                 Join::Lead(lead) => {
                     // Detached: a client that goes away cancels nothing.
-                    let work = tokio::spawn(self.clone().lead(lead, policy, ticket, parts, inner));
-                    return work.await.unwrap_or_else(|_| Refusal::Broke.into_response());
+                    let work = self.clone().lead(lead, policy.clone(), ticket, parts, inner);
+                    return tokio::spawn(work).await.unwrap_or_else(|_| Refusal::Broke.response(&policy));
                 }
             }
         }
+    }
+
+    /// What may be asked of a request before its record.
+    async fn admit(&self, policy: &Policy, parts: &Parts, body: axum::body::Body) -> Result<Ticket, Refusal> {
+        for mechanism in &policy.mechanisms {
+            mechanism.inspect(parts).map_err(Refusal::Mechanism)?;
+        }
+        Ticket::read(policy, parts, receive(body, policy.max_request).await?)
     }
 
     async fn lead<S: Handler>(
@@ -142,7 +146,9 @@ impl Guard {
         match self.obtain(&policy, &ticket).await {
             Obtained::Claim(claim) => {
                 let ran = self.run(&policy, &claim, parts, ticket.body, inner).await;
-                self.count(&policy, ran.happening);
+                if let Some(happening) = ran.happening {
+                    self.count(&policy, happening);
+                }
                 lead.tell(ran.told);
                 ran.response
             }
@@ -167,7 +173,7 @@ impl Guard {
 
     fn refuse(&self, policy: &Policy, refusal: Refusal) -> Response {
         self.count_refusal(policy, &refusal);
-        refusal.into_response()
+        refusal.response(policy)
     }
 
     async fn obtain(&self, policy: &Policy, ticket: &Ticket) -> Obtained {
@@ -186,7 +192,9 @@ impl Guard {
         loop {
             let Some(record) = table.read(&ticket.key, policy.lease).await? else {
                 match table.claim(ticket, &policy.biz_type, &owner, policy.lease).await? {
-                    Some(hold) => return Ok(Obtained::Claim(Claim::new(table.clone(), hold))),
+                    Some(hold) => {
+                        return Ok(Obtained::Claim(Claim::new(table.clone(), policy, ticket, hold)));
+                    }
                     None => continue,
                 }
             };
@@ -195,7 +203,7 @@ impl Guard {
                 Judged::Refuse(refusal) => return Ok(Obtained::Refused(refusal)),
                 Judged::TakeOver => {
                     if let Some(hold) = table.take_over(&record, &owner, policy.lease).await? {
-                        return Ok(Obtained::Claim(Claim::new(table.clone(), hold)));
+                        return Ok(Obtained::Claim(Claim::new(table.clone(), policy, ticket, hold)));
                     }
                     owner = self.next_owner();
                 }
@@ -214,6 +222,7 @@ impl Guard {
         // A collation may find a key that is not this one.
         if record.key != ticket.key
             || record.biz_type != policy.biz_type
+            || record.tenant != ticket.tenant
             || !self.same(ticket, record).await?
         {
             return Ok(Judged::Refuse(Refusal::Mismatch));
@@ -240,7 +249,7 @@ impl Guard {
 }
 
 fn in_progress(lease_left: Duration) -> Refusal {
-    Refusal::InProgress { retry_after_seconds: lease_left.as_millis().div_ceil(1000) as u64 }
+    Refusal::InProgress { lease_left }
 }
 
 async fn receive(body: axum::body::Body, max: usize) -> Result<Bytes, Refusal> {

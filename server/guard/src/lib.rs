@@ -6,33 +6,41 @@
 //! ```no_run
 //! # use guard::{Claim, Guard, KeySource, Policy, Settings};
 //! # async fn pay(claim: axum::Extension<Claim>) -> &'static str { "{}" }
-//! # async fn example(db: db::Db) -> Result<(), db::DbError> {
+//! # async fn example(db: db::Db) -> Result<(), guard::GuardError> {
 //! guard::schema::create(&db).await?;
-//! let guard = Guard::new(db, Settings::new("shop-1"));
+//! let guard = Guard::open(db, Settings::new("shop-1")).await?;
 //! let policy = Policy::new("PAYMENT", KeySource::Header).biz_no_from("/paymentNo");
 //! let app: axum::Router = axum::Router::new()
-//!     .route("/api/payments", axum::routing::post(pay).layer(guard.protect(policy)));
+//!     .route("/api/payments", axum::routing::post(pay).layer(guard.protect(policy)?));
 //! # Ok(()) }
 //! ```
 
 mod answer;
 mod capture;
 mod claim;
+mod error;
 mod fingerprint;
 mod flight;
 mod guard;
 mod happening;
 mod layer;
+mod mechanism;
 mod policy;
+mod problem;
 mod run;
 pub mod schema;
+mod settings;
 mod table;
 mod ticket;
 
 pub use claim::{Claim, ClaimTx, Outcome};
+pub use error::GuardError;
 pub use fingerprint::fingerprint;
-pub use guard::{Guard, Settings};
+pub use guard::Guard;
 pub use happening::{Happening, Meter, NoMeter};
 pub use layer::{GuardLayer, Guarded};
-pub use policy::{KeySource, OnRefusal, OnUnknown, Pick, Policy, Template};
+pub use mechanism::{Ended, Entry, Mechanism, Pass};
+pub use policy::{Compute, KeptHeaders, KeySource, OnRefusal, OnUnknown, Pick, Policy, Remember, Template};
+pub use problem::{Problem, Voice};
+pub use settings::{Cache, Local, Settings, Shared};
 pub use table::{STATUS_FAILED, STATUS_PROCESSING, STATUS_SUCCESS, STATUS_TIMEOUT, TABLE};

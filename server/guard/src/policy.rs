@@ -1,16 +1,48 @@
 //! How one route is protected.
 
+use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::http::HeaderName;
+use axum::http::request::Parts;
+
+use crate::error::GuardError;
+use crate::mechanism::Mechanism;
+use crate::problem::Voice;
 
 /// Where the idempotency key of a request comes from.
 #[derive(Debug, Clone)]
 pub enum KeySource {
     /// The `Idempotency-Key` header, chosen by the caller.
     Header,
-    /// Business numbers out of the JSON body: for callbacks, whose senders know nothing of keys.
+    /// Business numbers out of the body (JSON, or a form): for callbacks, whose senders know nothing of keys.
     Template(Template),
+    /// Whatever code finds, e.g. in an encrypted body.
+    Computed(Compute),
+}
+
+/// Code that finds a value in a request, after authentication and before anything is run.
+#[derive(Clone)]
+pub struct Compute(Arc<ComputeFn>);
+
+type ComputeFn = dyn Fn(&Parts, &[u8]) -> Option<String> + Send + Sync;
+
+impl Compute {
+    /// The value is found by `find`, from the request's head and body.
+    pub fn new(find: impl Fn(&Parts, &[u8]) -> Option<String> + Send + Sync + 'static) -> Compute {
+        Compute(Arc::new(find))
+    }
+
+    pub(crate) fn find(&self, parts: &Parts, body: &[u8]) -> Option<String> {
+        self.0(parts, body)
+    }
+}
+
+impl fmt::Debug for Compute {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Compute")
+    }
 }
 
 /// Text with JSON pointers in braces: `{/paymentNo}:{/event}`.
@@ -68,12 +100,13 @@ pub(crate) fn scalar(value: &serde_json::Value) -> Option<String> {
     }
 }
 
-/// Where the business number of a request is found.
+/// Where a value of a request is found.
 #[derive(Debug, Clone)]
 pub enum Pick {
     /// A JSON pointer into the request body.
     Pointer(String),
     Header(HeaderName),
+    Computed(Compute),
 }
 
 /// What to do with a record whose worker is gone and whose outcome nobody knows.
@@ -86,20 +119,51 @@ pub enum OnUnknown {
     ReExecute,
 }
 
-/// What a 4xx answer of the handler means for the key.
+/// What a 4xx answer of the handler means for the key, when the handler does not say it by an [`crate::Outcome`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnRefusal {
-    /// The refusal is the answer, now and for duplicates.
+    /// Refused before any effect, so the same key may run again; unless the handler took its transaction or sent
+    /// something elsewhere: then the refusal is the answer.
     #[default]
+    RetryUnlessTouched,
+    /// The refusal is the answer, now and for duplicates.
     Store,
-    /// The handler refuses only before any effect: the same key may run again.
+    /// The handler refuses only before any effect: what it wrote in its transaction is rolled back.
     Retry,
+}
+
+/// Which headers of a response duplicates get too. Those of one connection or one visitor, `Set-Cookie` first of
+/// all, are never among them.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub enum KeptHeaders {
+    #[default]
+    All,
+    Only(Vec<HeaderName>),
+}
+
+/// How long final answers of a route are remembered outside its table.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Remember {
+    /// In the memory of a process; zero: not at all.
+    pub here: Duration,
+    /// In Redis: longer than the longest run, shorter than the table's retention.
+    pub shared: Duration,
+}
+
+impl Default for Remember {
+    /// Ten minutes here, a day in Redis.
+    fn default() -> Self {
+        Remember { here: Duration::from_secs(10 * 60), shared: Duration::from_secs(24 * 3600) }
+    }
 }
 
 /// The protection of one route.
 #[derive(Debug, Clone)]
 pub struct Policy {
+    /// Keys of two business types never meet.
     pub biz_type: String,
+    /// Whose request it is, where several tenants share a table: their keys never meet. A request without it is refused.
+    pub tenant: Option<Pick>,
     pub key: KeySource,
     /// Without it the record has no biz_no and no reverse check can find its effect.
     pub biz_no: Option<Pick>,
@@ -111,13 +175,24 @@ pub struct Policy {
     pub max_wait: Duration,
     pub on_unknown: OnUnknown,
     pub on_refusal: OnRefusal,
+    /// Longest request body, in bytes.
+    pub max_request: usize,
+    /// Longest response body kept for duplicates, in bytes; a longer one leaves only its status.
+    pub max_response: usize,
+    pub headers: KeptHeaders,
+    pub remember: Remember,
+    /// Further conditions, asked in this order.
+    pub mechanisms: Vec<Arc<dyn Mechanism>>,
+    /// Who says the guard's own problems; problem details in JSON without one.
+    pub voice: Option<Arc<dyn Voice>>,
 }
 
 impl Policy {
-    /// Half a minute of lease, ten seconds of waiting, unknown outcomes held.
+    /// Half a minute of lease, ten seconds of waiting, unknown outcomes held, bodies of at most one MiB.
     pub fn new(biz_type: impl Into<String>, key: KeySource) -> Policy {
         Policy {
             biz_type: biz_type.into(),
+            tenant: None,
             key,
             biz_no: None,
             lease: Duration::from_secs(30),
@@ -125,12 +200,44 @@ impl Policy {
             max_wait: Duration::from_secs(10),
             on_unknown: OnUnknown::default(),
             on_refusal: OnRefusal::default(),
+            max_request: 1 << 20,
+            max_response: 1 << 20,
+            headers: KeptHeaders::default(),
+            remember: Remember::default(),
+            mechanisms: Vec::new(),
+            voice: None,
         }
     }
 
     /// The same with the business number at a JSON pointer of the body.
     pub fn biz_no_from(mut self, pointer: impl Into<String>) -> Policy {
         self.biz_no = Some(Pick::Pointer(pointer.into()));
+        self
+    }
+
+    /// What would break a promise, in words that say what to write instead.
+    pub(crate) fn check(&self, retention: Duration) -> Result<(), GuardError> {
+        let wrong = |what: &str| Err(GuardError::Policy(format!("biz_type {:?}: {what}", self.biz_type)));
+        if self.biz_type.is_empty() {
+            return wrong("the business type is empty; name the kind of request");
+        }
+        if self.lease < Duration::from_millis(100) {
+            return wrong("the lease is shorter than 100 ms; a healthy worker could not renew it in time");
+        }
+        if self.remember.shared <= self.max_run {
+            return wrong(
+                "remember.shared must be longer than max_run: a cache that forgets sooner answers nothing",
+            );
+        }
+        if self.remember.shared >= retention || self.remember.here >= retention {
+            return wrong("remember.here and remember.shared must be shorter than the table's retention");
+        }
+        Ok(())
+    }
+
+    /// The same with one more mechanism, asked after those before it.
+    pub fn with(mut self, mechanism: impl Mechanism + 'static) -> Policy {
+        self.mechanisms.push(Arc::new(mechanism));
         self
     }
 }

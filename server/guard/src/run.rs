@@ -9,7 +9,7 @@ use axum::body::{Body, Bytes};
 use axum::extract::Request;
 use axum::http::StatusCode;
 use axum::http::request::Parts;
-use axum::response::{IntoResponse, Response};
+use axum::response::Response;
 use db::{DbError, Tx};
 use futures::FutureExt;
 use tokio::time::Instant;
@@ -22,7 +22,9 @@ use crate::flight::Told;
 use crate::guard::Guard;
 use crate::happening::Happening;
 use crate::layer::Handler;
+use crate::mechanism::{Ended, Entry, Pass};
 use crate::policy::{OnRefusal, Policy};
+use crate::problem::Problem;
 use crate::table::{PHASE_SENT, PHASE_UNKNOWN, STATUS_TIMEOUT, status_word};
 
 /// A lease is renewed when this share of it has passed.
@@ -35,7 +37,9 @@ const WRITE_BACK_ATTEMPTS: u32 = 5;
 pub(crate) struct Ran {
     pub response: Response,
     pub told: Told,
-    pub happening: Happening,
+    /// `None`: the handler was not asked.
+    pub happening: Option<Happening>,
+    pub ended: Ended,
 }
 
 /// What became of a write-back.
@@ -58,17 +62,37 @@ impl Guard {
         body: Bytes,
         inner: S,
     ) -> Ran {
+        let passes = match enter(policy, Entry { claim, parts: &parts, body: &body }).await {
+            Ok(passes) => passes,
+            Err(problem) => return self.withdraw(policy, claim, problem).await,
+        };
         let mut request = Request::from_parts(parts, Body::from(body));
         request.extensions_mut().insert(claim.clone());
         let handled = AssertUnwindSafe(inner.oneshot(request)).catch_unwind();
-        match self.keep_alive(policy, claim, handled).await {
-            Ok(Ok(response)) => match outcome(policy, &response) {
-                Outcome::Definitive => self.settle(claim, response).await,
+        let ran = match self.keep_alive(policy, claim, handled).await {
+            Ok(Ok(response)) => match outcome(policy, claim, &response) {
+                Outcome::Definitive => self.settle(policy, claim, response).await,
                 Outcome::RolledBack => self.give_back(claim, response).await,
                 Outcome::Unknown => self.leave_open(claim, response).await,
             },
             Ok(Err(never)) => match never {},
-            Err(_panic) => self.leave_open(claim, Refusal::Broke.into_response()).await,
+            Err(_panic) => self.leave_open(claim, Refusal::Broke.response(policy)).await,
+        };
+        leave(passes, ran.ended).await;
+        ran
+    }
+
+    /// A mechanism refused, so nothing was run and nothing is kept.
+    async fn withdraw(&self, policy: &Policy, claim: &Claim, problem: Problem) -> Ran {
+        if let Err(e) = self.table().withdraw(claim.hold()).await {
+            tracing::warn!(error = %e, "a withdrawn record stays PROCESSING until its lease ends");
+        }
+        let refusal = Refusal::Mechanism(problem);
+        Ran {
+            response: refusal.response(policy),
+            told: Told::Refused(refusal),
+            happening: None,
+            ended: Ended::RolledBack,
         }
     }
 
@@ -92,19 +116,28 @@ impl Guard {
         }
     }
 
-    async fn settle(&self, claim: &Claim, response: Response) -> Ran {
-        let (stored, response) = capture(response, self.settings().max_response).await;
+    async fn settle(&self, policy: &Policy, claim: &Claim, response: Response) -> Ran {
+        let (stored, response) = capture(policy, response).await;
+        let unrecorded = |refusal: Refusal, happening| Ran {
+            response: refusal.response(policy),
+            told: Told::Again,
+            happening: Some(happening),
+            ended: Ended::Unknown,
+        };
         match self.write_back(claim, &stored).await {
-            Written::Done => {
-                Ran { response, told: Told::Stored(Arc::new(stored)), happening: Happening::Executed }
-            }
-            Written::Late => refused(Refusal::Late, Happening::LateCompletion),
+            Written::Done => Ran {
+                response,
+                told: Told::Stored(Arc::new(stored)),
+                happening: Some(Happening::Executed),
+                ended: Ended::Recorded,
+            },
+            Written::Late => unrecorded(Refusal::Late, Happening::LateCompletion),
             // What was sent elsewhere is not undone with it.
             Written::Undone if claim.was_sent() => {
-                self.leave_open(claim, Refusal::NotRecorded.into_response()).await
+                self.leave_open(claim, Refusal::NotRecorded.response(policy)).await
             }
-            Written::Undone => self.give_back(claim, Refusal::StoreDown.into_response()).await,
-            Written::Unclear => refused(Refusal::NotRecorded, Happening::InDoubt),
+            Written::Undone => self.give_back(claim, Refusal::StoreDown.response(policy)).await,
+            Written::Unclear => unrecorded(Refusal::NotRecorded, Happening::InDoubt),
         }
     }
 
@@ -182,7 +215,7 @@ impl Guard {
         if let Err(e) = self.table().release(claim.hold()).await {
             tracing::warn!(error = %e, "a rolled-back record stays PROCESSING until its lease ends");
         }
-        Ran { response, told: Told::Again, happening: Happening::Executed }
+        Ran { response, told: Told::Again, happening: Some(Happening::Executed), ended: Ended::RolledBack }
     }
 
     /// The effect may have happened: the record stays PROCESSING, and says how far the work got.
@@ -194,12 +227,8 @@ impl Guard {
         if let Err(e) = self.table().note(claim.hold(), phase, true).await {
             tracing::warn!(error = %e, "a record with an unknown outcome keeps its lease until it ends");
         }
-        Ran { response, told: Told::Again, happening: Happening::InDoubt }
+        Ran { response, told: Told::Again, happening: Some(Happening::InDoubt), ended: Ended::Unknown }
     }
-}
-
-fn refused(refusal: Refusal, happening: Happening) -> Ran {
-    Ran { response: refusal.into_response(), told: Told::Again, happening }
 }
 
 fn unclear(error: &DbError) -> Written {
@@ -207,12 +236,43 @@ fn unclear(error: &DbError) -> Written {
     Written::Unclear
 }
 
-fn outcome(policy: &Policy, response: &Response) -> Outcome {
+fn outcome(policy: &Policy, claim: &Claim, response: &Response) -> Outcome {
     let status: StatusCode = response.status();
     match response.extensions().get::<Outcome>() {
         Some(outcome) => *outcome,
         None if status.is_server_error() => Outcome::Unknown,
-        None if status.is_client_error() && policy.on_refusal == OnRefusal::Retry => Outcome::RolledBack,
+        None if status.is_client_error() => refusal(policy.on_refusal, claim),
         None => Outcome::Definitive,
+    }
+}
+
+fn refusal(policy: OnRefusal, claim: &Claim) -> Outcome {
+    let retry = match policy {
+        OnRefusal::Store => false,
+        OnRefusal::Retry => true,
+        OnRefusal::RetryUnlessTouched => !claim.was_touched(),
+    };
+    if retry { Outcome::RolledBack } else { Outcome::Definitive }
+}
+
+/// Asks the mechanisms one after the other; those before a refusal get their pass back.
+async fn enter(policy: &Policy, entry: Entry<'_>) -> Result<Vec<Box<dyn Pass>>, Problem> {
+    let mut passes = Vec::with_capacity(policy.mechanisms.len());
+    for mechanism in &policy.mechanisms {
+        match mechanism.enter(entry).await {
+            Ok(pass) => passes.push(pass),
+            Err(problem) => {
+                leave(passes, Ended::RolledBack).await;
+                return Err(problem);
+            }
+        }
+    }
+    Ok(passes)
+}
+
+/// Last come, first gone.
+async fn leave(passes: Vec<Box<dyn Pass>>, ended: Ended) {
+    for pass in passes.into_iter().rev() {
+        pass.leave(ended).await;
     }
 }

@@ -6,7 +6,7 @@ use axum::body::Bytes;
 use axum::http::StatusCode;
 use chrono_tz::Tz;
 use db::{Attempts, Db, DbError, Dialect, Query, Row, TimeKind};
-use sea_query::{Expr, ExprTrait, Query as Sql, UpdateStatement};
+use sea_query::{Expr, ExprTrait, Query as Sql, QueryStatementBuilder, UpdateStatement};
 
 use crate::answer::Stored;
 use crate::ticket::Ticket;
@@ -54,6 +54,7 @@ pub(crate) struct Hold {
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     pub key: String,
+    pub tenant: Option<String>,
     pub biz_type: String,
     pub status: String,
     pub fingerprint: Option<String>,
@@ -80,6 +81,7 @@ impl Table {
             .into_table(TABLE)
             .columns([
                 "idempotent_id",
+                "tenant",
                 "biz_type",
                 "biz_no",
                 "status",
@@ -95,6 +97,7 @@ impl Table {
             ])
             .values_panic([
                 ticket.key.as_str().into(),
+                ticket.tenant.clone().into(),
                 biz_type.into(),
                 ticket.biz_no.clone().into(),
                 STATUS_PROCESSING.into(),
@@ -159,6 +162,7 @@ impl Table {
         select
             .columns([
                 "idempotent_id",
+                "tenant",
                 "biz_type",
                 "status",
                 "fingerprint",
@@ -231,6 +235,21 @@ impl Table {
         self.change(fenced(&mut update, hold), &hold.owner).await
     }
 
+    /// Takes a claim back before anything was run: a record made by it goes, an older one is free to run again.
+    pub(crate) async fn withdraw(&self, hold: &Hold) -> Result<bool, DbError> {
+        if hold.fence > 1 {
+            return self.release(hold).await;
+        }
+        let mut delete = Sql::delete();
+        delete
+            .from_table(TABLE)
+            .and_where(Expr::col("idempotent_id").eq(hold.key.as_str()))
+            .and_where(Expr::col("owner").eq(hold.owner.as_str()))
+            .and_where(Expr::col("fence").eq(hold.fence))
+            .and_where(Expr::col("status").eq(STATUS_PROCESSING));
+        self.change(&delete, &hold.owner).await
+    }
+
     /// Notes how far the work got, for whoever has to look; `end_lease` when no worker is left.
     pub(crate) async fn note(&self, hold: &Hold, phase: &str, end_lease: bool) -> Result<bool, DbError> {
         let mut update = Sql::update();
@@ -248,7 +267,7 @@ impl Table {
         self.change(fenced(&mut update, hold), &hold.owner).await
     }
 
-    async fn change(&self, update: &UpdateStatement, seed: &str) -> Result<bool, DbError> {
+    async fn change(&self, update: &impl QueryStatementBuilder, seed: &str) -> Result<bool, DbError> {
         let query = self.db.query(update);
         let mut attempts = busy_attempts(seed);
         loop {
@@ -327,6 +346,7 @@ fn record(row: &Row, lease: Duration) -> Result<Record, DbError> {
     let phase = row.opt_text("phase")?;
     Ok(Record {
         key: row.text("idempotent_id")?,
+        tenant: row.opt_text("tenant")?,
         biz_type: row.text("biz_type")?,
         fingerprint: row.opt_text("fingerprint")?,
         owner: row.opt_text("owner")?,

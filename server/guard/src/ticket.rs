@@ -17,6 +17,7 @@ const MAX_CHARS: usize = 255;
 #[derive(Debug, Clone)]
 pub(crate) struct Ticket {
     pub key: String,
+    pub tenant: Option<String>,
     pub biz_no: Option<String>,
     pub fingerprint: String,
     pub method: String,
@@ -33,9 +34,16 @@ impl Ticket {
             KeySource::Template(template) => template
                 .fill(&json)
                 .ok_or(Refusal::BadKey("the body lacks the numbers its key is made of"))?,
+            KeySource::Computed(compute) => compute
+                .find(parts, &body)
+                .ok_or(Refusal::BadKey("the request lacks what its key is made of"))?,
         };
         check_key(&key)?;
-        let biz_no = biz_no(policy, parts, &json);
+        let tenant = match &policy.tenant {
+            Some(from) => Some(pick(from, parts, &body, &json).ok_or(Refusal::NoTenant)?),
+            None => None,
+        };
+        let biz_no = policy.biz_no.as_ref().and_then(|from| pick(from, parts, &body, &json));
         if biz_no
             .as_ref()
             .is_some_and(|no| no.chars().count() > MAX_CHARS || no.chars().any(char::is_control))
@@ -45,7 +53,7 @@ impl Ticket {
         let method = parts.method.as_str().to_owned();
         let path_and_query = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
         let fingerprint = fingerprint(&method, &path_and_query, &body);
-        Ok(Ticket { key, biz_no, fingerprint, method, path_and_query, body })
+        Ok(Ticket { key, tenant, biz_no, fingerprint, method, path_and_query, body })
     }
 
     /// Whether a stored request without a fingerprint is this request.
@@ -82,10 +90,11 @@ fn check_key(key: &str) -> Result<(), Refusal> {
     Ok(())
 }
 
-fn biz_no(policy: &Policy, parts: &Parts, json: &Value) -> Option<String> {
-    match policy.biz_no.as_ref()? {
+fn pick(from: &Pick, parts: &Parts, body: &[u8], json: &Value) -> Option<String> {
+    match from {
         Pick::Pointer(pointer) => scalar(json.pointer(pointer)?),
         Pick::Header(name) => parts.headers.get(name)?.to_str().ok().map(str::to_owned),
+        Pick::Computed(compute) => compute.find(parts, body),
     }
 }
 

@@ -19,9 +19,12 @@ async fn send(app: &Router, path: &str, body: Vec<u8>) -> (StatusCode, Vec<u8>, 
     (response.status(), response.into_body().collect().await.unwrap().to_bytes().to_vec(), marked)
 }
 
-fn app(db: &db::Db) -> Router {
-    let guard = Guard::new(db.clone(), Settings { max_request: 1000, ..Settings::new("one") });
-    let protect = || guard.protect(Policy::new("X", KeySource::Header));
+async fn app(db: &db::Db) -> Router {
+    let guard = Guard::open(db.clone(), Settings::new("one")).await.unwrap();
+    let protect = || {
+        let policy = Policy { max_request: 1000, ..Policy::new("X", KeySource::Header) };
+        guard.protect(policy).unwrap()
+    };
     let big = || async { (StatusCode::CREATED, vec![b'x'; 5 << 20]) };
     let binary = || async { vec![0u8, 255, 1] };
     Router::new()
@@ -34,7 +37,7 @@ fn app(db: &db::Db) -> Router {
 async fn c14_an_oversized_response_leaves_its_status_and_is_never_run_again() {
     for test in each_database().await {
         guard::schema::create(&test.db).await.unwrap();
-        let app = app(&test.db);
+        let app = app(&test.db).await;
         let (status, body, marked) = send(&app, "/big", vec![]).await;
         assert_eq!((status, body.len(), marked), (StatusCode::CREATED, 5 << 20, false));
         let (status, body, marked) = send(&app, "/big", vec![]).await;
@@ -47,7 +50,7 @@ async fn c14_an_oversized_response_leaves_its_status_and_is_never_run_again() {
 async fn binary_and_empty_responses_come_back_byte_for_byte() {
     for test in each_database().await {
         guard::schema::create(&test.db).await.unwrap();
-        let app = app(&test.db);
+        let app = app(&test.db).await;
         for _ in 0..2 {
             assert_eq!(send(&app, "/binary", vec![0, 159]).await.1, [0, 255, 1]);
             assert_eq!(send(&app, "/empty", vec![]).await, (StatusCode::NO_CONTENT, vec![], false));
@@ -59,7 +62,7 @@ async fn binary_and_empty_responses_come_back_byte_for_byte() {
 async fn a_request_body_over_the_limit_is_refused_before_anything_runs() {
     for test in each_database().await {
         guard::schema::create(&test.db).await.unwrap();
-        let (status, ..) = send(&app(&test.db), "/empty", vec![b' '; 1001]).await;
+        let (status, ..) = send(&app(&test.db).await, "/empty", vec![b' '; 1001]).await;
         assert_eq!(status, StatusCode::PAYLOAD_TOO_LARGE);
     }
 }

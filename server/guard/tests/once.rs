@@ -9,7 +9,7 @@ use std::time::Duration;
 use common::{Mode, Service, process, re_execute, service};
 use db::testkit::each_database;
 use futures::future::join_all;
-use guard::{Happening, Policy};
+use guard::{Happening, OnRefusal, Policy};
 
 const BODY: &str = r#"{"orderNo":"20261201000000000001","amount":128.00}"#;
 const SAME_BODY: &str = "{ \"amount\": 128.00, \"orderNo\": \"20261201000000000001\" }";
@@ -54,7 +54,7 @@ async fn c85_the_same_request_again_and_again_is_answered_from_the_record() {
 async fn two_processes_over_one_database_have_one_effect() {
     for test in each_database().await {
         let one = service(&test, Mode::Tx).await;
-        let two = process(test.reopen().await, "two", Mode::Tx, |policy| policy);
+        let two = process(test.reopen().await, "two", Mode::Tx, |policy| policy).await;
         let answers =
             join_all((0..40).map(|n| if n % 2 == 0 { one.pay("k", BODY) } else { two.pay("k", BODY) })).await;
         assert_eq!(one.effects().await, 1);
@@ -66,7 +66,7 @@ async fn two_processes_over_one_database_have_one_effect() {
 async fn c03_another_body_under_the_same_key_is_refused_even_while_processing() {
     for test in each_database().await {
         let one = service(&test, Mode::Tx).await;
-        let two = process(test.reopen().await, "two", Mode::Tx, |policy| policy);
+        let two = process(test.reopen().await, "two", Mode::Tx, |policy| policy).await;
         one.close_gate();
         let first = one.pay_in_background("k", BODY);
         one.handler_began().await;
@@ -112,8 +112,8 @@ async fn a4_c33_past_its_wait_a_duplicate_hears_still_processing() {
     for test in each_database().await {
         let impatient = |policy: Policy| Policy { max_wait: Duration::from_millis(50), ..policy };
         service(&test, Mode::Tx).await;
-        let one = process(test.db.clone(), "one", Mode::Tx, impatient);
-        let two = process(test.reopen().await, "two", Mode::Tx, impatient);
+        let one = process(test.db.clone(), "one", Mode::Tx, impatient).await;
+        let two = process(test.reopen().await, "two", Mode::Tx, impatient).await;
         one.close_gate();
         let first = one.pay_in_background("k", BODY);
         one.handler_began().await;
@@ -134,11 +134,11 @@ async fn a4_c33_past_its_wait_a_duplicate_hears_still_processing() {
 async fn dies_while_processing(test: &db::testkit::TestDb) {
     let db = test.reopen().await;
     let runtime = tokio::runtime::Runtime::new().unwrap();
-    let doomed = process(db, "doomed", Mode::Hang, |policy| policy);
+    let doomed = process(db, "doomed", Mode::Hang, |policy| policy).await;
     let entered = doomed.entered.clone();
     runtime.spawn(async move { doomed.pay("k", BODY).await });
     entered.acquire().await.unwrap().forget();
-    let watcher = process(test.db.clone(), "watcher", Mode::Tx, |policy| policy);
+    let watcher = process(test.db.clone(), "watcher", Mode::Tx, |policy| policy).await;
     let sent = tokio::time::timeout(Duration::from_secs(10), async {
         while watcher.column("k", "phase").await.as_deref() != Some("sent") {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -168,7 +168,7 @@ async fn c07_after_a_crash_a_route_that_may_runs_again_with_a_higher_fence() {
     for test in each_database().await {
         service(&test, Mode::Tx).await;
         dies_while_processing(&test).await;
-        let service = process(test.db.clone(), "two", Mode::Tx, re_execute);
+        let service = process(test.db.clone(), "two", Mode::Tx, re_execute).await;
         let answers = join_all((0..20).map(|_| service.pay("k", BODY))).await;
         assert!(answers.iter().all(|answer| answer.status == 200));
         assert_eq!(service.effects().await, 1);
@@ -193,7 +193,7 @@ async fn c46_late_worker_is_fenced_and_its_business_write_rolled_back() {
         for settled in
             ["status = 'TIMEOUT'", "status = 'SUCCESS', response_body = '{}'", "fence = 2, owner = 'x'"]
         {
-            let service = process(test.db.clone(), "one", Mode::Tx, |policy| policy);
+            let service = process(test.db.clone(), "one", Mode::Tx, |policy| policy).await;
             if settled.contains("TIMEOUT") {
                 common::service(&test, Mode::Tx).await;
             }
@@ -237,7 +237,9 @@ async fn a_timed_out_record_runs_again_for_the_same_request_only() {
 #[tokio::test(flavor = "multi_thread")]
 async fn c10_a_refusal_is_stored_and_a_proven_rollback_may_run_again() {
     for test in each_database().await {
-        let service = service(&test, Mode::Refuse).await;
+        service(&test, Mode::Tx).await;
+        let store = |policy| Policy { on_refusal: OnRefusal::Store, ..policy };
+        let service = process(test.db.clone(), "one", Mode::Refuse, store).await;
         assert_eq!(service.pay("refused", BODY).await.status, 402);
         service.set(Mode::RollBack);
         assert_eq!(service.pay("rolled-back", BODY).await.status, 503);
@@ -299,8 +301,8 @@ async fn c05_a_lease_is_renewed_while_the_handler_lives() {
                 ..policy
             })
         };
-        let one = process(test.db.clone(), "one", Mode::Tx, short);
-        let two = process(test.reopen().await, "two", Mode::Tx, short);
+        let one = process(test.db.clone(), "one", Mode::Tx, short).await;
+        let two = process(test.reopen().await, "two", Mode::Tx, short).await;
         one.close_gate();
         let first = one.pay_in_background("k", BODY);
         one.handler_began().await;
@@ -366,7 +368,7 @@ async fn c87_waiting_duplicates_hold_no_connection() {
         let first = service(&test, Mode::Tx).await;
         let small = db::Options { max_connections: 2, ..db::Options::own() };
         let db = db::Db::connect(&test.url, &small).await.unwrap();
-        let service = process(db, "small", Mode::Tx, |policy| policy);
+        let service = process(db, "small", Mode::Tx, |policy| policy).await;
         let answers = join_all((0..500).map(|_| service.pay("k", BODY))).await;
         assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
         assert_eq!(first.effects().await, 1);

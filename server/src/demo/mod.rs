@@ -134,7 +134,7 @@ pub async fn prepare(options: &DemoOptions, clock: Arc<dyn Clock>) -> anyhow::Re
     }
     let running = Running { tasks: TaskTracker::new(), stop: CancellationToken::new() };
     let tally = Arc::new(Tally::new(clock.clone()));
-    let shop = Shop::new(&databases, &tally, clock.clone());
+    let shop = Shop::new(&databases, &tally, clock.clone()).await?;
     let address = shop.open(&running).await?;
     let config_path = options.data.join("amends.toml");
     let text = settings_file::render(options.listen, address);

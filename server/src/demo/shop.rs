@@ -89,18 +89,22 @@ pub(super) struct Shop {
 }
 
 impl Shop {
-    pub(super) fn new(databases: &Databases, tally: &Arc<Tally>, clock: Arc<dyn Clock>) -> Shop {
+    pub(super) async fn new(
+        databases: &Databases,
+        tally: &Arc<Tally>,
+        clock: Arc<dyn Clock>,
+    ) -> anyhow::Result<Shop> {
         let instance = format!("shop-{}", millis(clock.now()));
         let guard = |db: &Db, source| {
             let meter = Arc::new(SourceMeter { tally: tally.clone(), source });
-            Guard::new(db.clone(), Settings { meter, ..Settings::new(instance.clone()) })
+            Guard::open(db.clone(), Settings { meter, ..Settings::new(instance.clone()) })
         };
-        Shop {
-            shop_guard: guard(&databases.shop, SHOP),
-            promo_guard: guard(&databases.promo, PROMO),
+        Ok(Shop {
+            shop_guard: guard(&databases.shop, SHOP).await?,
+            promo_guard: guard(&databases.promo, PROMO).await?,
             databases: databases.clone(),
             clock,
-        }
+        })
     }
 
     /// Serves on a loopback port of the system's choice, until the demo ends.
@@ -139,7 +143,7 @@ impl Shop {
                   Extension(claim): Extension<Claim>,
                   headers: HeaderMap,
                   body: Bytes| async move { shop.answer(kind, &claim, fault(&headers), &body).await };
-        post(handler).layer(guard.protect(policy))
+        post(handler).layer(guard.protect(policy).expect("the demo's own policy"))
     }
 
     async fn answer(&self, kind: Kind, claim: &Claim, fault: Option<Fault>, body: &[u8]) -> Response {

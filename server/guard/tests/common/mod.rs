@@ -76,13 +76,14 @@ pub async fn service(test: &TestDb, mode: Mode) -> Service {
         db::Dialect::Mysql => "BIGINT AUTO_INCREMENT PRIMARY KEY",
     };
     test.run(&[&format!("CREATE TABLE biz_order (id {id}, order_no VARCHAR(255))")]).await;
-    process(test.db.clone(), "one", mode, |policy| policy)
+    process(test.db.clone(), "one", mode, |policy| policy).await
 }
 
 /// One more process over the same tables.
-pub fn process(db: Db, name: &str, mode: Mode, adjust: impl Fn(Policy) -> Policy) -> Service {
+pub async fn process(db: Db, name: &str, mode: Mode, adjust: impl Fn(Policy) -> Policy) -> Service {
     let counts = Arc::new(Counts::default());
-    let guard = Guard::new(db.clone(), Settings { meter: counts.clone(), ..Settings::new(name) });
+    let guard =
+        Guard::open(db.clone(), Settings { meter: counts.clone(), ..Settings::new(name) }).await.unwrap();
     let policy = adjust(Policy::new("PAY", KeySource::Header).biz_no_from("/orderNo"));
     let mut service = Service {
         db,
@@ -94,8 +95,8 @@ pub fn process(db: Db, name: &str, mode: Mode, adjust: impl Fn(Policy) -> Policy
     };
     let other = Policy { biz_type: "OTHER".into(), ..policy.clone() };
     service.app = Router::new()
-        .route("/pay", post(pay).layer(guard.protect(policy)))
-        .route("/other", post(pay).layer(guard.protect(other)))
+        .route("/pay", post(pay).layer(guard.protect(policy).unwrap()))
+        .route("/other", post(pay).layer(guard.protect(other).unwrap()))
         .with_state(service.clone());
     service
 }
