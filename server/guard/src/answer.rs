@@ -82,6 +82,8 @@ pub(crate) enum Refusal {
     StoreDown,
     /// The handler ran; whether its transaction was committed is not known.
     NotRecorded,
+    /// The lock of the work was lost, so its transaction was rolled back.
+    LockLost,
     /// A mechanism of the route refused.
     Mechanism(Problem),
 }
@@ -99,6 +101,7 @@ impl Refusal {
             | Refusal::TooLarge
             | Refusal::UnreadableBody
             | Refusal::StoreDown
+            | Refusal::LockLost
             | Refusal::Mechanism(_) => None,
         }
     }
@@ -168,6 +171,12 @@ impl Refusal {
                 "Outcome not recorded",
                 "The outcome could not be recorded. Ask again with the same key to learn it.",
             ),
+            Refusal::LockLost => (
+                StatusCode::SERVICE_UNAVAILABLE,
+                "lock_lost",
+                "Try again later",
+                "The lock of this work was lost while it went on, so it was undone. Send the request again with the same key.",
+            ),
             Refusal::Mechanism(problem) => (problem.status, problem.code, problem.title, ""),
         }
     }
@@ -175,7 +184,7 @@ impl Refusal {
     fn retry_after(&self) -> Option<Duration> {
         match self {
             Refusal::InProgress { lease_left } => Some(*lease_left),
-            Refusal::StoreDown | Refusal::NotRecorded => Some(Duration::from_secs(5)),
+            Refusal::StoreDown | Refusal::NotRecorded | Refusal::LockLost => Some(Duration::from_secs(5)),
             _ => None,
         }
     }

@@ -1,12 +1,14 @@
 //! What a handler holds while it runs.
 
 use std::ops::{Deref, DerefMut};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use db::{Db, DbError, Tx};
 use tokio::sync::{Mutex, OwnedMappedMutexGuard, OwnedMutexGuard};
 
+use crate::lock::{Lease, LockError};
+use crate::outbox::{Message, Origin, StageError, stage};
 use crate::policy::Policy;
 use crate::table::{Hold, PHASE_SENT, Table};
 use crate::ticket::Ticket;
@@ -36,23 +38,37 @@ struct Inner {
     /// The handler began its transaction.
     began: AtomicBool,
     sent: AtomicBool,
+    /// The lock under which the handler works.
+    lock: OnceLock<Arc<Lease>>,
 }
 
 /// The transaction in which the handler writes. It ends with the handler: committed together with the answer, or
 /// rolled back when the claim was lost or the outcome is not definitive.
-pub struct ClaimTx(OwnedMappedMutexGuard<Option<Tx>, Tx>);
+pub struct ClaimTx {
+    tx: OwnedMappedMutexGuard<Option<Tx>, Tx>,
+    claim: Claim,
+}
 
 impl Deref for ClaimTx {
     type Target = Tx;
 
     fn deref(&self) -> &Tx {
-        &self.0
+        &self.tx
     }
 }
 
 impl DerefMut for ClaimTx {
     fn deref_mut(&mut self) -> &mut Tx {
-        &mut self.0
+        &mut self.tx
+    }
+}
+
+impl ClaimTx {
+    /// Stages a message that is sent exactly when this transaction is committed, under a key made of the record.
+    pub async fn stage(&mut self, message: &Message) -> Result<(), StageError> {
+        let claim = &self.claim;
+        let origin = Origin { key: claim.key(), biz_type: claim.biz_type(), biz_no: claim.biz_no() };
+        stage(&mut self.tx, origin, message).await
     }
 }
 
@@ -66,6 +82,7 @@ impl Claim {
             tx: Arc::default(),
             began: AtomicBool::new(false),
             sent: AtomicBool::new(false),
+            lock: OnceLock::new(),
         }))
     }
 
@@ -94,14 +111,18 @@ impl Claim {
     }
 
     /// The transaction of the business write; begun at the first call, the same one after that. Take it late and
-    /// keep it short: on SQLite nothing else writes meanwhile.
+    /// keep it short: on SQLite nothing else writes meanwhile. Refused when the route's lock was lost.
     pub async fn tx(&self) -> Result<ClaimTx, DbError> {
+        if self.0.lock.get().is_some_and(|lock| !lock.is_held()) {
+            return Err(DbError::Busy("the lock of this work was lost".to_owned()));
+        }
         let mut slot = self.0.tx.clone().lock_owned().await;
         if slot.is_none() {
             *slot = Some(self.0.table.db.begin().await?);
             self.0.began.store(true, Ordering::Release);
         }
-        Ok(ClaimTx(OwnedMutexGuard::map(slot, |slot| slot.as_mut().expect("filled just above"))))
+        let tx = OwnedMutexGuard::map(slot, |slot| slot.as_mut().expect("filled just above"));
+        Ok(ClaimTx { tx, claim: self.clone() })
     }
 
     /// Notes in the record that something is about to be sent to another system; call it before [`Claim::tx`].
@@ -110,6 +131,24 @@ impl Claim {
     pub async fn sending(&self) -> Result<bool, DbError> {
         self.0.sent.store(true, Ordering::Release);
         self.0.table.note(&self.0.hold, PHASE_SENT, false).await
+    }
+
+    /// The fence of the route's lock, which grows with every grant of the lock's name.
+    pub fn lock_fence(&self) -> Option<i64> {
+        Some(self.0.lock.get()?.fence())
+    }
+
+    /// From here on the work counts only while `lock` is held. A claim works under one lock.
+    pub(crate) fn work_under(&self, lock: Arc<Lease>) {
+        let _ = self.0.lock.set(lock);
+    }
+
+    /// Whether the lock, if there is one, is still held at the end of `tx`.
+    pub(crate) async fn holds_lock(&self, tx: &mut Tx) -> Result<bool, LockError> {
+        match self.0.lock.get() {
+            Some(lock) => lock.confirm(tx).await,
+            None => Ok(true),
+        }
     }
 
     pub(crate) fn was_sent(&self) -> bool {

@@ -12,13 +12,13 @@ use axum::response::Response;
 use futures::future::BoxFuture;
 use http_body_util::{BodyExt, LengthLimitError, Limited};
 use tokio::time::Instant;
-use tower::{Layer, Service};
+use tower::{Layer, Service, ServiceExt};
 
 use crate::answer::{Refusal, Stored};
 use crate::claim::Claim;
 use crate::flight::{Join, Lead, Told};
 use crate::guard::Guard;
-use crate::policy::{OnUnknown, Policy};
+use crate::policy::{Keep, OnUnknown, Policy};
 use crate::table::{
     PHASE_ROLLED_BACK, Record, STATUS_FAILED, STATUS_PROCESSING, STATUS_SUCCESS, STATUS_TIMEOUT,
 };
@@ -104,10 +104,19 @@ enum Judged {
 impl Guard {
     async fn answer<S: Handler>(&self, policy: Arc<Policy>, request: Request, inner: S) -> Response {
         let (parts, body) = request.into_parts();
+        if let Keep::Window(window) = &policy.keep
+            && !window.covers(&parts)
+        {
+            return pass_through(Request::from_parts(parts, body), inner).await;
+        }
         let ticket = match self.admit(&policy, &parts, body).await {
             Ok(ticket) => ticket,
             Err(refusal) => return self.refuse(&policy, refusal),
         };
+        if let Keep::Window(window) = &policy.keep {
+            let window = window.clone();
+            return self.answer_from_window(window, policy, ticket, parts, inner).await;
+        }
         let deadline = Instant::now() + policy.max_wait;
         loop {
             match self.flights().join(&ticket.key, &ticket.fingerprint) {
@@ -166,12 +175,12 @@ impl Guard {
         }
     }
 
-    fn replay(&self, policy: &Policy, stored: &Stored) -> Response {
+    pub(crate) fn replay(&self, policy: &Policy, stored: &Stored) -> Response {
         self.count(policy, stored.happening());
         stored.replay()
     }
 
-    fn refuse(&self, policy: &Policy, refusal: Refusal) -> Response {
+    pub(crate) fn refuse(&self, policy: &Policy, refusal: Refusal) -> Response {
         self.count_refusal(policy, &refusal);
         refusal.response(policy)
     }
@@ -245,6 +254,13 @@ impl Guard {
                 Ok(request.is_none_or(|request| ticket.same_as(&request)))
             }
         }
+    }
+}
+
+async fn pass_through<S: Handler>(request: Request, inner: S) -> Response {
+    match inner.oneshot(request).await {
+        Ok(response) => response,
+        Err(never) => match never {},
     }
 }
 

@@ -16,6 +16,7 @@
 //! ```
 
 mod answer;
+mod at_most_once;
 mod capture;
 mod claim;
 mod error;
@@ -24,14 +25,20 @@ mod flight;
 mod guard;
 mod happening;
 mod layer;
+mod lock;
 mod mechanism;
+pub mod outbox;
 mod policy;
+mod preset;
 mod problem;
 mod run;
 pub mod schema;
 mod settings;
 mod table;
 mod ticket;
+mod tokens;
+mod transition;
+mod window;
 
 pub use claim::{Claim, ClaimTx, Outcome};
 pub use error::GuardError;
@@ -39,8 +46,15 @@ pub use fingerprint::fingerprint;
 pub use guard::Guard;
 pub use happening::{Happening, Meter, NoMeter};
 pub use layer::{GuardLayer, Guarded};
+pub use lock::{Lease, LockError, LockRules, Locks, Serial};
 pub use mechanism::{Ended, Entry, Mechanism, Pass};
-pub use policy::{Compute, KeptHeaders, KeySource, OnRefusal, OnUnknown, Pick, Policy, Remember, Template};
+pub use policy::{
+    Compute, Keep, KeptHeaders, KeySource, OnRefusal, OnUnknown, Pick, Policy, Remember, Template,
+};
+pub use preset::{Preset, Presets};
 pub use problem::{Problem, Voice};
 pub use settings::{Cache, Local, Settings, Shared};
 pub use table::{STATUS_FAILED, STATUS_PROCESSING, STATUS_SUCCESS, STATUS_TIMEOUT, TABLE};
+pub use tokens::{Subject, SubjectFrom, TOKEN_HEADER, TokenError, TokenGate, TokenRules, Tokens};
+pub use transition::{Moved, Seen, State, Transition, TransitionError};
+pub use window::{Covers, Window, WindowRules};

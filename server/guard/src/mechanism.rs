@@ -2,6 +2,7 @@
 
 use axum::body::Bytes;
 use axum::http::request::Parts;
+use axum::response::Response;
 use futures::future::BoxFuture;
 
 use crate::claim::Claim;
@@ -41,6 +42,11 @@ pub trait Mechanism: std::fmt::Debug + Send + Sync {
 
 /// What a mechanism holds while the handler runs; dropped without [`Pass::leave`] when the process gives up.
 pub trait Pass: Send + Sync {
+    /// An answer in place of the handler's, which is recorded as if it were: the handler does not run.
+    fn answer(&self) -> Option<Response> {
+        None
+    }
+
     fn leave(self: Box<Self>, ended: Ended) -> BoxFuture<'static, ()>;
 }
 

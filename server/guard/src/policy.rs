@@ -10,6 +10,7 @@ use axum::http::request::Parts;
 use crate::error::GuardError;
 use crate::mechanism::Mechanism;
 use crate::problem::Voice;
+use crate::window::Window;
 
 /// Where the idempotency key of a request comes from.
 #[derive(Debug, Clone)]
@@ -157,6 +158,19 @@ impl Default for Remember {
     }
 }
 
+/// What is kept of a request, and when.
+#[derive(Debug, Clone, Default)]
+pub enum Keep {
+    /// A record, claimed before the handler runs and settled with its outcome.
+    #[default]
+    Record,
+    /// A record that is settled before the handler runs: it runs at most once and may be lost, however it ends.
+    /// Duplicates hear that the request was taken.
+    RecordFirst,
+    /// No record: this process' memory, for a short time.
+    Window(Window),
+}
+
 /// The protection of one route.
 #[derive(Debug, Clone)]
 pub struct Policy {
@@ -181,6 +195,11 @@ pub struct Policy {
     pub max_response: usize,
     pub headers: KeptHeaders,
     pub remember: Remember,
+    pub keep: Keep,
+    /// What two requests with one key must share to be the same request; without it method, path, query and body.
+    pub same: Option<Compute>,
+    /// Whether answers name the business type and number under which the T+1 reconciliation finds them.
+    pub reconciled: bool,
     /// Further conditions, asked in this order.
     pub mechanisms: Vec<Arc<dyn Mechanism>>,
     /// Who says the guard's own problems; problem details in JSON without one.
@@ -204,6 +223,9 @@ impl Policy {
             max_response: 1 << 20,
             headers: KeptHeaders::default(),
             remember: Remember::default(),
+            keep: Keep::default(),
+            same: None,
+            reconciled: false,
             mechanisms: Vec::new(),
             voice: None,
         }
@@ -212,6 +234,14 @@ impl Policy {
     /// The same with the business number at a JSON pointer of the body.
     pub fn biz_no_from(mut self, pointer: impl Into<String>) -> Policy {
         self.biz_no = Some(Pick::Pointer(pointer.into()));
+        self
+    }
+
+    /// The same, run at most once: recorded first, and never run again, whatever becomes of it.
+    pub fn at_most_once(mut self) -> Policy {
+        self.keep = Keep::RecordFirst;
+        // What is still PROCESSING has not begun.
+        self.on_unknown = OnUnknown::ReExecute;
         self
     }
 

@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use axum::body::{Body, Bytes};
 use axum::extract::Request;
-use axum::http::StatusCode;
 use axum::http::request::Parts;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use db::{DbError, Tx};
 use futures::FutureExt;
@@ -23,9 +23,12 @@ use crate::guard::Guard;
 use crate::happening::Happening;
 use crate::layer::Handler;
 use crate::mechanism::{Ended, Entry, Pass};
-use crate::policy::{OnRefusal, Policy};
+use crate::policy::{Keep, OnRefusal, Policy};
 use crate::problem::Problem;
 use crate::table::{PHASE_SENT, PHASE_UNKNOWN, STATUS_TIMEOUT, status_word};
+
+/// Under which business type and number an answer will be reconciled.
+const RECONCILE_HEADER: HeaderName = HeaderName::from_static("idempotency-reconcile");
 
 /// A lease is renewed when this share of it has passed.
 const RENEWALS_PER_LEASE: u32 = 3;
@@ -43,12 +46,14 @@ pub(crate) struct Ran {
 }
 
 /// What became of a write-back.
-enum Written {
+pub(crate) enum Written {
     Done,
     /// The record had been settled by somebody else.
     Late,
     /// Certainly not written, and the business with it rolled back.
     Undone,
+    /// The same, because the route's lock was lost.
+    Unlocked,
     /// Written or not: nobody knows.
     Unclear,
 }
@@ -66,10 +71,30 @@ impl Guard {
             Ok(passes) => passes,
             Err(problem) => return self.withdraw(policy, claim, problem).await,
         };
-        let mut request = Request::from_parts(parts, Body::from(body));
-        request.extensions_mut().insert(claim.clone());
+        let ran = match passes.iter().find_map(|pass| pass.answer()) {
+            Some(response) => self.settle(policy, claim, response).await,
+            None => {
+                let mut request = Request::from_parts(parts, Body::from(body));
+                request.extensions_mut().insert(claim.clone());
+                match policy.keep {
+                    Keep::RecordFirst => self.run_recorded(policy, claim, request, inner).await,
+                    Keep::Record | Keep::Window(_) => self.run_claimed(policy, claim, request, inner).await,
+                }
+            }
+        };
+        leave(passes, ran.ended).await;
+        ran
+    }
+
+    async fn run_claimed<S: Handler>(
+        &self,
+        policy: &Policy,
+        claim: &Claim,
+        request: Request,
+        inner: S,
+    ) -> Ran {
         let handled = AssertUnwindSafe(inner.oneshot(request)).catch_unwind();
-        let ran = match self.keep_alive(policy, claim, handled).await {
+        match self.keep_alive(policy, claim, handled).await {
             Ok(Ok(response)) => match outcome(policy, claim, &response) {
                 Outcome::Definitive => self.settle(policy, claim, response).await,
                 Outcome::RolledBack => self.give_back(claim, response).await,
@@ -77,9 +102,7 @@ impl Guard {
             },
             Ok(Err(never)) => match never {},
             Err(_panic) => self.leave_open(claim, Refusal::Broke.response(policy)).await,
-        };
-        leave(passes, ran.ended).await;
-        ran
+        }
     }
 
     /// A mechanism refused, so nothing was run and nothing is kept.
@@ -116,7 +139,10 @@ impl Guard {
         }
     }
 
-    async fn settle(&self, policy: &Policy, claim: &Claim, response: Response) -> Ran {
+    async fn settle(&self, policy: &Policy, claim: &Claim, mut response: Response) -> Ran {
+        if policy.reconciled {
+            hint(claim, &mut response);
+        }
         let (stored, response) = capture(policy, response).await;
         let unrecorded = |refusal: Refusal, happening| Ran {
             response: refusal.response(policy),
@@ -133,10 +159,11 @@ impl Guard {
             },
             Written::Late => unrecorded(Refusal::Late, Happening::LateCompletion),
             // What was sent elsewhere is not undone with it.
-            Written::Undone if claim.was_sent() => {
+            Written::Undone | Written::Unlocked if claim.was_sent() => {
                 self.leave_open(claim, Refusal::NotRecorded.response(policy)).await
             }
             Written::Undone => self.give_back(claim, Refusal::StoreDown.response(policy)).await,
+            Written::Unlocked => self.give_back(claim, Refusal::LockLost.response(policy)).await,
             Written::Unclear => unrecorded(Refusal::NotRecorded, Happening::InDoubt),
         }
     }
@@ -150,6 +177,11 @@ impl Guard {
     }
 
     async fn write_back_with(&self, mut tx: Tx, claim: &Claim, stored: &Stored) -> Written {
+        if !claim.holds_lock(&mut tx).await.unwrap_or(false) {
+            tracing::warn!("the business transaction was rolled back: its lock was lost");
+            let _ = tx.rollback().await;
+            return Written::Unlocked;
+        }
         match tx.execute(&self.table().finish(claim.hold(), stored)).await {
             Ok(1) => match tx.commit().await {
                 Ok(()) => Written::Done,
@@ -171,7 +203,7 @@ impl Guard {
     }
 
     /// The effect is there already, so the record is all that can be lost: try hard.
-    async fn write_back_alone(&self, claim: &Claim, stored: &Stored) -> Written {
+    pub(crate) async fn write_back_alone(&self, claim: &Claim, stored: &Stored) -> Written {
         let finish = self.table().finish(claim.hold(), stored);
         let mut pause = Duration::from_millis(20);
         let mut attempt = 1;
@@ -228,6 +260,14 @@ impl Guard {
             tracing::warn!(error = %e, "a record with an unknown outcome keeps its lease until it ends");
         }
         Ran { response, told: Told::Again, happening: Some(Happening::InDoubt), ended: Ended::Unknown }
+    }
+}
+
+/// Names what the T+1 reconciliation compares: the business type, and the number where it fits a header.
+fn hint(claim: &Claim, response: &mut Response) {
+    let number = claim.biz_no().unwrap_or_default();
+    if let Ok(value) = HeaderValue::from_str(&format!("{}; {number}", claim.biz_type())) {
+        response.headers_mut().insert(RECONCILE_HEADER, value);
     }
 }
 

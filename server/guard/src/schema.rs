@@ -1,5 +1,7 @@
 //! The table.
 
+pub mod mechanisms;
+
 use db::{Db, DbError, Dialect, Query};
 
 const SQLITE: &[&str] = &[

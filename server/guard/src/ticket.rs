@@ -3,10 +3,11 @@
 use axum::body::Bytes;
 use axum::http::request::Parts;
 use serde_json::Value;
+use sha2::{Digest, Sha256};
 
 use crate::answer::Refusal;
 use crate::fingerprint::fingerprint;
-use crate::policy::{KeySource, Pick, Policy, scalar};
+use crate::policy::{Compute, KeySource, Pick, Policy, scalar};
 
 /// The header that carries the caller's key.
 pub(crate) const KEY_HEADER: &str = "idempotency-key";
@@ -52,7 +53,10 @@ impl Ticket {
         }
         let method = parts.method.as_str().to_owned();
         let path_and_query = parts.uri.path_and_query().map_or("/", |path| path.as_str()).to_owned();
-        let fingerprint = fingerprint(&method, &path_and_query, &body);
+        let fingerprint = match &policy.same {
+            Some(same) => shared(same, parts, &body)?,
+            None => fingerprint(&method, &path_and_query, &body),
+        };
         Ok(Ticket { key, tenant, biz_no, fingerprint, method, path_and_query, body })
     }
 
@@ -60,6 +64,13 @@ impl Ticket {
     pub(crate) fn same_as(&self, stored_request: &[u8]) -> bool {
         fingerprint(&self.method, &self.path_and_query, stored_request) == self.fingerprint
     }
+}
+
+/// The digest of what the same requests share.
+fn shared(same: &Compute, parts: &Parts, body: &[u8]) -> Result<String, Refusal> {
+    let text =
+        same.find(parts, body).ok_or(Refusal::BadKey("the request lacks what tells it from others"))?;
+    Ok(hex::encode(Sha256::digest(text)))
 }
 
 fn header_key(parts: &Parts) -> Result<String, Refusal> {
