@@ -139,6 +139,18 @@ pub fn reason(t: &Texts, reason: &Reason) -> String {
         Reason::QueryFailed { check, message } => texts.query_failed(check, message),
         Reason::TimedOut { check } => texts.timed_out(check),
         Reason::SourceDown { message } => texts.source_down(message),
+        Reason::ShardsMissing { check, missed, total, shards, message } => {
+            texts.shards_missing(check, message, missed, shards, total)
+        }
+        Reason::NumberDiffers { check, field, value, wanted } => {
+            texts.number_differs(check, field, shown(value), shown(wanted))
+        }
+        Reason::NotANumber { check, param } => texts.not_a_number(check, param),
+        Reason::RecordLacks { what } => texts.record_lacks(what),
+        Reason::SaysAbsent { check, status } => texts.says_absent(check, status),
+        Reason::Unclear { check, status, excerpt } => texts.unclear(check, excerpt, status),
+        Reason::EndpointDown { check, message } => texts.endpoint_down(check, message),
+        Reason::Throttled { check, rate } => texts.throttled(check, rate),
     }
 }
 

@@ -83,6 +83,7 @@ pub fn finding(verdict: Verdict) -> Finding {
             check: "t_order".into(),
             columns: ["order_no", "amount", "status", "deleted_at"].map(str::to_owned).to_vec(),
             rows: rows.into_iter().collect(),
+            places: vec![],
             truncated: false,
         }],
         comparisons: vec![Comparison {

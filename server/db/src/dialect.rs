@@ -56,6 +56,16 @@ impl Dialect {
         })
     }
 
+    /// A name with its schema or database before it, quoted whatever it holds, for hand-written SQL.
+    pub fn quoted<'n>(self, parts: impl IntoIterator<Item = &'n str>) -> String {
+        let quote = if self == Dialect::Mysql { "`" } else { "\"" };
+        let each = parts.into_iter().map(|part| {
+            let doubled = part.replace(quote, &quote.repeat(2));
+            format!("{quote}{doubled}{quote}")
+        });
+        each.collect::<Vec<_>>().join(".")
+    }
+
     /// `expr` as text.
     pub fn as_text(self, expr: impl Into<Expr>) -> Expr {
         expr.into().cast_as(match self {

@@ -98,6 +98,51 @@ pub enum Reason {
     SourceDown {
         message: String,
     },
+    /// Some tables or databases of a shard set did not answer, so nothing is proved absent.
+    ShardsMissing {
+        check: String,
+        missed: u32,
+        total: u32,
+        shards: String,
+        message: String,
+    },
+    /// The database took another number for the record's: other case, blanks, or a number coerced.
+    NumberDiffers {
+        check: String,
+        field: String,
+        value: Option<String>,
+        wanted: Option<String>,
+    },
+    /// The record's value cannot be written as the whole number that the check looks for.
+    NotANumber {
+        check: String,
+        param: String,
+    },
+    /// The record has nothing in a column that the check needs.
+    RecordLacks {
+        what: String,
+    },
+    /// A query endpoint says that the effect does not exist.
+    SaysAbsent {
+        check: String,
+        status: u16,
+    },
+    /// A query endpoint answered with something that no rule covers.
+    Unclear {
+        check: String,
+        status: u16,
+        excerpt: String,
+    },
+    /// A query endpoint could not be asked.
+    EndpointDown {
+        check: String,
+        message: String,
+    },
+    /// More questions in a moment than the configuration allows to send.
+    Throttled {
+        check: String,
+        rate: String,
+    },
 }
 
 impl fmt::Display for Reason {
@@ -136,6 +181,29 @@ impl fmt::Display for Reason {
             Reason::QueryFailed { check, message } => write!(f, "{check}: the query failed: {message}"),
             Reason::TimedOut { check } => write!(f, "{check}: no answer within the time limit"),
             Reason::SourceDown { message } => write!(f, "the business database cannot be reached: {message}"),
+            Reason::ShardsMissing { check, missed, total, shards, message } => {
+                write!(f, "{check}: {missed} of {total} shards not reached ({shards}): {message}")
+            }
+            Reason::NumberDiffers { check, field, value, wanted } => write!(
+                f,
+                "{check}: the database took {field} {} for {}, which it is not",
+                shown(field, value),
+                shown(field, wanted)
+            ),
+            Reason::NotANumber { check, param } => {
+                write!(f, "{check}: {param} is not written as the whole number that the check looks for")
+            }
+            Reason::RecordLacks { what } => write!(f, "the record has no {what}"),
+            Reason::SaysAbsent { check, status } => {
+                write!(f, "{check}: the endpoint says that it does not exist (status {status})")
+            }
+            Reason::Unclear { check, status, excerpt } => {
+                write!(f, "{check}: the answer with status {status} proves nothing: {excerpt}")
+            }
+            Reason::EndpointDown { check, message } => write!(f, "{check}: {message}"),
+            Reason::Throttled { check, rate } => {
+                write!(f, "{check}: more than {rate} questions; try again in a moment")
+            }
         }
     }
 }
@@ -147,6 +215,9 @@ pub struct CheckRows {
     pub check: String,
     pub columns: Vec<String>,
     pub rows: Vec<Vec<Option<String>>>,
+    /// Where each row was seen (shard or endpoint); empty when all are from one place.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub places: Vec<String>,
     /// More rows were there than the limit shows.
     pub truncated: bool,
 }

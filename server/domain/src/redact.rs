@@ -99,6 +99,10 @@ pub fn mask_finding(finding: &mut Finding) {
                 mask_cell(business);
             }
             Reason::OutsideExpected { field, value, .. } if is_sensitive(field) => mask_cell(value),
+            Reason::NumberDiffers { field, value, wanted, .. } if is_sensitive(field) => {
+                mask_cell(value);
+                mask_cell(wanted);
+            }
             _ => {}
         }
     }
@@ -179,6 +183,7 @@ mod tests {
                 check: check(),
                 columns: vec!["order_no".into(), "phone".into()],
                 rows: vec![vec![Some("7".into()), value()]],
+                places: vec![],
                 truncated: false,
             }],
             comparisons: vec![Comparison {

@@ -8,7 +8,7 @@ use crate::listing::Listing;
 use crate::outage::Outage;
 use crate::reading::{Reading, Seen};
 use crate::replay::{HttpSettings, Sender, can_send, client};
-use crate::reverse::{Check, Subject};
+use crate::reverse::{Check, Opener, Subject};
 use crate::template::Template;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -62,13 +62,11 @@ impl Attached {
         }
         let wrong = |message: String| OpenError(format!("source {:?}: {message}", config.name));
         let db = open_db(&config, config.url.expose()).map_err(|error| wrong(error.to_string()))?;
-        let now = clock.now();
-        let kinds = config
-            .biz
-            .iter()
-            .map(|biz| Ok((biz.name.clone(), Kind::new(&config, biz, now).map_err(&wrong)?)));
-        let kinds = kinds.collect::<Result<_, OpenError>>()?;
         let client = client(http).map_err(&wrong)?;
+        let mut opener = Opener::new(&config, client.clone(), Arc::clone(&clock));
+        let kinds =
+            config.biz.iter().map(|biz| Ok((biz.name.clone(), Kind::new(biz, &mut opener).map_err(&wrong)?)));
+        let kinds = kinds.collect::<Result<_, OpenError>>()?;
         Ok(Self { kinds, db, clock, client, layout: RwLock::default(), outage: Outage::default(), config })
     }
 
@@ -247,9 +245,10 @@ impl Attached {
 }
 
 impl Kind {
-    fn new(config: &SourceConfig, biz: &Biz, now: DateTime<Utc>) -> Result<Self, String> {
+    fn new(biz: &Biz, opener: &mut Opener<'_>) -> Result<Self, String> {
+        let now = opener.clock.now();
         Ok(Self {
-            checks: Check::all(config, biz, |url| open_db(config, url))?,
+            checks: Check::all(&biz.reverse_check, opener)?,
             template: biz
                 .response
                 .as_ref()
@@ -358,9 +357,10 @@ impl Attached {
     pub(crate) fn read_from(&self, checks: &[Check]) -> String {
         let mut servers: Vec<&str> = Vec::new();
         for check in checks {
-            let server = check.elsewhere.as_ref().unwrap_or(&self.db).shown_url();
-            if !servers.contains(&server) {
-                servers.push(server);
+            for server in check.servers(&self.db) {
+                if !servers.contains(&server) {
+                    servers.push(server);
+                }
             }
         }
         servers.join(", ")

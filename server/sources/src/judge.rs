@@ -1,6 +1,8 @@
 //! From business rows to a verdict. Comparing uses the true values; what is kept for the eye is masked.
 
 use crate::config::{ReverseCheck, RowsExpected};
+use crate::reading::cell_text;
+use db::Row;
 use domain::evidence::{CheckRows, Comparison, Finding, Reason, Verdict};
 use domain::json::{same_scalar, scalar_at};
 use domain::redact::{is_sensitive, mask, mask_text};
@@ -16,6 +18,8 @@ const MOST_ROWS: usize = 10_000;
 pub(crate) struct Rows {
     pub(crate) columns: Vec<String>,
     pub(crate) rows: Vec<Vec<Option<String>>>,
+    /// Where each row was seen; empty when there is one place only.
+    pub(crate) places: Vec<String>,
 }
 
 /// What one check came to.
@@ -37,6 +41,22 @@ impl Outcome {
             reasons: vec![reason],
             check: check.to_owned(),
         }
+    }
+
+    /// What other words than rows say, with whatever they show.
+    pub(crate) fn said(check: &str, verdict: Verdict, rows: Rows, reasons: Vec<Reason>) -> Self {
+        Self { verdict, rows, comparisons: Vec::new(), reasons, check: check.to_owned() }
+    }
+
+    /// The same when not everything could be asked: what disagrees disagrees whatever the rest says, and nothing
+    /// else is proved. The rows stay for the eye.
+    pub(crate) fn incomplete(mut self, reason: Reason) -> Self {
+        if self.verdict != Verdict::Mismatch {
+            self.verdict = Verdict::Unavailable;
+        }
+        self.reasons.retain(|reason| !matches!(reason, Reason::NoRow { .. }));
+        self.reasons.push(reason);
+        self
     }
 }
 
@@ -214,6 +234,15 @@ impl Judgement<'_> {
 }
 
 impl Rows {
+    /// What a database answered.
+    pub(crate) fn read(rows: &[Row]) -> Self {
+        Self {
+            columns: rows.first().map(|row| row.columns().to_vec()).unwrap_or_default(),
+            rows: rows.iter().map(|row| row.cells().iter().map(cell_text).collect()).collect(),
+            places: Vec::new(),
+        }
+    }
+
     /// The value of a column in a row; `None` for NULL and for a column that is not there.
     pub(crate) fn value(&self, row: usize, column: &str) -> Option<&str> {
         let place = self.columns.iter().position(|name| name == column)?;
@@ -230,6 +259,7 @@ fn for_the_eye(check: &str, rows: &Rows) -> CheckRows {
         check: check.to_owned(),
         columns: rows.columns.clone(),
         rows: shown.collect(),
+        places: rows.places.iter().take(SHOWN_ROWS).cloned().collect(),
         truncated: rows.rows.len() > SHOWN_ROWS,
     }
 }
@@ -257,6 +287,7 @@ mod tests {
         Rows {
             columns: columns.iter().map(|&column| column.to_owned()).collect(),
             rows: rows.iter().map(|row| row.iter().map(|value| value.map(str::to_owned)).collect()).collect(),
+            places: vec![],
         }
     }
 

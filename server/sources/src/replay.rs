@@ -1,6 +1,6 @@
 //! Sending a stored request again: same key, same bytes, once, to the configured address only.
 
-use crate::config::{Biz, Rate, Replay};
+use crate::config::{Biz, Rate, Replay, Secret};
 use crate::template::Template;
 use chrono::{DateTime, Utc};
 use domain::compensation::ReplayAnswer;
@@ -55,9 +55,9 @@ pub(crate) fn client(settings: &HttpSettings) -> Result<Client, String> {
 
 impl Sender {
     pub(crate) fn new(replay: &Replay, now: DateTime<Utc>) -> Result<Self, String> {
-        let header = |(name, value): (&String, &String)| {
+        let header = |(name, value): (&String, &Secret)| {
             let name = name.parse().map_err(|_| format!("{name:?} is no header name"))?;
-            Ok::<_, String>((name, Template::parse(value)?))
+            Ok::<_, String>((name, Template::parse(value.expose())?))
         };
         Ok(Self {
             method: Method::from_bytes(replay.method.as_bytes()).map_err(|_| "method is no HTTP method")?,
@@ -172,18 +172,18 @@ async fn drain(mut response: reqwest::Response) {
 }
 
 /// Tokens that come back with time.
-struct Bucket {
-    rate: Rate,
+pub(crate) struct Bucket {
+    pub(crate) rate: Rate,
     tokens: f64,
     filled_at: DateTime<Utc>,
 }
 
 impl Bucket {
-    fn full(rate: Rate, now: DateTime<Utc>) -> Self {
+    pub(crate) fn full(rate: Rate, now: DateTime<Utc>) -> Self {
         Self { rate, tokens: f64::from(rate.count), filled_at: now }
     }
 
-    fn take(&mut self, now: DateTime<Utc>) -> bool {
+    pub(crate) fn take(&mut self, now: DateTime<Utc>) -> bool {
         // A clock that went back gives nothing.
         let passed = (now - self.filled_at).to_std().unwrap_or_default();
         self.filled_at = self.filled_at.max(now);

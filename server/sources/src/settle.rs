@@ -117,9 +117,9 @@ impl Attached {
     ) -> Vec<Option<crate::judge::Outcome>> {
         let mut outcomes = Vec::with_capacity(checks.len());
         for check in checks {
-            outcomes.push(match &check.elsewhere {
-                Some(_) => Some(check.ask(&self.db, subject).await),
-                None => None,
+            outcomes.push(match check.is_elsewhere() {
+                true => Some(check.ask(&self.db, subject).await),
+                false => None,
             });
         }
         outcomes
@@ -136,7 +136,7 @@ impl Attached {
         for (check, known) in checks.iter().zip(elsewhere) {
             outcomes.push(match known {
                 Some(outcome) => outcome,
-                None => check.ask_within(tx, self.db.shown_url(), subject).await,
+                None => check.ask_within(tx, &self.db, subject).await,
             });
         }
         combine(outcomes, self.read_from(checks))

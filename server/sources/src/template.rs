@@ -1,11 +1,21 @@
-//! `{name}` templates for stored responses and replay headers.
+//! `{name}` templates for stored responses, replay headers and the questions to query endpoints.
 
 /// A text with placeholders.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Template {
     pieces: Vec<Piece>,
-    /// The template is a JSON document, so values are escaped for it.
-    json: bool,
+    escape: Escape,
+}
+
+/// What values are made fit for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Escape {
+    Nothing,
+    /// The template is a JSON document.
+    Json,
+    /// A part of a URL, or of a form body.
+    Url,
+    Xml,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -26,7 +36,12 @@ impl Template {
         // A placeholder at the start is no brace of JSON.
         let opens = matches!(pieces.first(), Some(Piece::Text(first)) if first.trim_start().starts_with(['{', '[', '"']));
         let json = opens && domain::json::parse(&sample).is_some();
-        Ok(Self { pieces, json })
+        Ok(Self { pieces, escape: if json { Escape::Json } else { Escape::Nothing } })
+    }
+
+    /// A template whose surroundings are known.
+    pub(crate) fn parse_as(text: &str, escape: Escape) -> Self {
+        Self { pieces: pieces(text), escape }
     }
 
     pub(crate) fn names(&self) -> impl Iterator<Item = &str> {
@@ -45,16 +60,32 @@ impl Template {
                 Piece::Name(name) => {
                     let value = value(name)
                         .ok_or_else(|| format!("the template needs {{{name}}}, which has no value here"))?;
-                    text.push_str(&if self.json { escaped(&value) } else { value });
+                    text.push_str(&self.escape.apply(value));
                 }
             }
         }
-        if self.json && domain::json::parse(&text).is_none() {
+        if self.escape == Escape::Json && domain::json::parse(&text).is_none() {
             return Err(
                 "the template gives no JSON with these values; put quotes around its placeholders".into()
             );
         }
         Ok(text)
+    }
+}
+
+impl Escape {
+    fn apply(self, value: String) -> String {
+        match self {
+            Self::Nothing => value,
+            Self::Json => escaped(&value),
+            Self::Url => percent_encoded(&value),
+            Self::Xml => value
+                .replace('&', "&amp;")
+                .replace('<', "&lt;")
+                .replace('>', "&gt;")
+                .replace('"', "&quot;")
+                .replace('\'', "&apos;"),
+        }
     }
 }
 
@@ -92,11 +123,9 @@ fn pieces(text: &str) -> Vec<Piece> {
 }
 
 fn is_name(text: &str) -> bool {
-    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-');
+    let word = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.');
     match text.strip_prefix('/') {
-        Some(pointer) => {
-            !pointer.is_empty() && pointer.chars().all(|c| word(c) || matches!(c, '/' | '~' | '.'))
-        }
+        Some(pointer) => !pointer.is_empty() && pointer.chars().all(|c| word(c) || matches!(c, '/' | '~')),
         None => text.starts_with(|c: char| c.is_alphabetic() || c == '_') && text.chars().all(word),
     }
 }
@@ -105,6 +134,20 @@ fn is_name(text: &str) -> bool {
 fn escaped(value: &str) -> String {
     let quoted = serde_json::Value::from(value).to_string();
     quoted[1..quoted.len() - 1].to_owned()
+}
+
+/// Nothing but unreserved characters stays as it is, so a value can end no part of a URL.
+fn percent_encoded(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    for byte in value.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => {
+                text.push(char::from(byte))
+            }
+            other => text.push_str(&format!("%{other:02X}")),
+        }
+    }
+    text
 }
 
 #[cfg(test)]
@@ -129,6 +172,16 @@ mod tests {
         );
         assert_eq!(render("{key}", &[("key", "a\"b")]).unwrap(), "a\"b");
         assert_eq!(render("ok {key} {", &[("key", "\"x\"")]).unwrap(), "ok \"x\" {");
+    }
+
+    #[test]
+    fn values_cannot_leave_their_place_in_a_url_or_in_xml() {
+        let rendered = |escape, template| {
+            Template::parse_as(template, escape).render(|_| Some("a/b?<&键 '".to_owned())).unwrap()
+        };
+        assert_eq!(rendered(Escape::Url, "/q/{biz_no}?n=1"), "/q/a%2Fb%3F%3C%26%E9%94%AE%20%27?n=1");
+        assert_eq!(rendered(Escape::Xml, "<no>{biz_no}</no>"), "<no>a/b?&lt;&amp;键 &apos;</no>");
+        assert_eq!(rendered(Escape::Nothing, "{column.no}"), "a/b?<&键 '");
     }
 
     #[test]

@@ -69,10 +69,16 @@ fn findings(visit: &Visit, finding: &Finding) -> AnyView {
     // A check without rows has said so as a reason.
     let tables =
         finding.rows.iter().filter(|rows| !rows.rows.is_empty()).map(|rows| match rows.rows.as_slice() {
-            [row] => compared(visit, finding, rows, row),
+            [row] => view! { {place_of(visit, rows)}{compared(visit, finding, rows, row)} }.into_any(),
             _ => several(visit, rows),
         });
     view! { {reasons}{tables.collect_view()} }.into_any()
+}
+
+/// Which shard or endpoint the only row is from, where there are several to look in.
+fn place_of(visit: &Visit, rows: &CheckRows) -> Option<AnyView> {
+    let seen = visit.texts().record.row_seen_in(&rows.check, rows.places.first()?);
+    Some(view! { <p class="no-rows">{seen}</p> }.into_any())
 }
 
 /// One business row against the request. What nobody compares is folded while something else is compared.
@@ -161,16 +167,18 @@ fn several(visit: &Visit, rows: &CheckRows) -> AnyView {
     let heads =
         rows.columns.iter().map(|column| view! { <th scope="col"><code>{column.clone()}</code></th> });
     let heads = heads.collect_view();
-    let lines = rows.rows.iter().map(|row| {
+    let lines = rows.rows.iter().enumerate().map(|(at, row)| {
         let cells = rows.columns.iter().zip(row);
         let cells = cells.map(|(column, value)| view! { <td>{cell(visit, column, value)}</td> });
-        view! { <tr>{cells.collect_view()}</tr> }
+        let place = rows.places.get(at).map(|place| view! { <td><code>{place.clone()}</code></td> });
+        view! { <tr>{cells.collect_view()}{place}</tr> }
     });
+    let places = (!rows.places.is_empty()).then(|| view! { <th scope="col">{t.seen_in}</th> });
     let lines = lines.collect_view();
     let cut = rows.truncated.then(|| view! { <p class="no-rows">{t.rows_cut}</p> });
     view! {
         <p class="no-rows">{t.rows_of(&rows.check, rows.rows.len())}</p>
-        <div class="scroll"><table class="grid compare"><thead><tr>{heads}</tr></thead><tbody>{lines}</tbody></table></div>
+        <div class="scroll"><table class="grid compare"><thead><tr>{heads}{places}</tr></thead><tbody>{lines}</tbody></table></div>
         {cut}
     }
     .into_any()

@@ -3,8 +3,9 @@
 use super::Report;
 use crate::attached::Attached;
 use crate::config::Biz;
+use crate::named::{Param, Statement};
 use crate::reverse::{Check, Subject, is_primary};
-use db::{DbError, Tx};
+use db::{Db, DbError, Tx};
 use domain::ports::Source;
 use domain::record::{RecordDetail, RecordFilter};
 
@@ -94,12 +95,25 @@ enum Trouble {
     Replica,
 }
 
+/// The columns of the result: every database and every shard must give the same question an answer.
 async fn columns(
     source: &Attached,
     check: &Check,
     record: Option<&RecordDetail>,
 ) -> Result<Vec<String>, Trouble> {
-    let db = check.elsewhere.as_ref().unwrap_or(&source.db);
+    let mut columns = check.answered_columns();
+    for (statement, db) in check.statements(&source.db) {
+        columns = asked(check, statement, db, record).await?;
+    }
+    Ok(columns)
+}
+
+async fn asked(
+    check: &Check,
+    statement: &Statement,
+    db: &Db,
+    record: Option<&RecordDetail>,
+) -> Result<Vec<String>, Trouble> {
     let mut tx = db.begin_read().await.map_err(Trouble::Failed)?;
     if !is_primary(&mut tx).await.map_err(Trouble::Failed)? {
         return Err(Trouble::Replica);
@@ -107,15 +121,14 @@ async fn columns(
     match record {
         Some(record) => {
             let subject = Subject::of(record);
-            let query = check.statement.probe().bind(|param| subject.value(param));
-            let query = query.map_err(|param| Trouble::Untried(subject.lacks(param).to_string()))?;
+            let query = statement.probe().bind(|param| check.bound(&subject, param));
+            let query = query.map_err(|reason| Trouble::Untried(reason.to_string()))?;
             result_columns(&mut tx, &query).await.map_err(Trouble::Failed)
         }
         None => {
             // Any value shows whether the statement is right, unless it is cast to something the value is not.
-            let query = check.statement.probe().bind(|_| Some("0".to_owned()));
-            let query = query.map_err(|_| Trouble::Untried("a parameter has no value".into()))?;
-            let tried = result_columns(&mut tx, &query).await;
+            let sample = |_: &Param| Ok::<_, Trouble>("0".into());
+            let tried = result_columns(&mut tx, &statement.probe().bind(sample)?).await;
             tried.map_err(|error| {
                 Trouble::Untried(format!("there is no record of this biz_type yet ({error})"))
             })

@@ -1,12 +1,22 @@
 //! One `[[source]]` of the configuration file: what it says, and whether it makes sense.
 
 mod biz;
+mod check;
 mod columns;
+mod http_check;
+mod list;
+mod shards;
+mod steps;
 mod value;
 mod verify;
 
-pub use biz::{Approval, Biz, OnUnknown, Prepare, Replay, ResponseTemplate, ReverseCheck, RowsExpected};
+pub use crate::named::Param;
+pub use biz::{Approval, Biz, OnUnknown, Prepare, Replay, ResponseTemplate};
+pub use check::{Ask, Home, ReverseCheck, RowsExpected};
 pub use columns::{Columns, TimeColumn, TimeUnit};
+pub use http_check::{Algorithm, AnswerField, AnswerRule, Encoding, HttpCheck, SecretEncoding, Sign};
+pub use shards::{Fallback, Hash, Route, RouteBy, ShardSet, ShardTable, Sharding, Tables};
+pub use steps::{Bound, Step, Steps};
 pub use value::{Pointer, Predicate, Rate, Scalar, Secret, Span, Table, ValueTest, WriteValue, Zone};
 pub use verify::Problem;
 

@@ -1,7 +1,7 @@
 //! What no single value can tell: whether the parts of a source fit together.
 
-use super::{Approval, Biz, MappedState, Replay, ReverseCheck, SourceConfig, WriteValue};
-use crate::named;
+use super::{Approval, Biz, MappedState, Replay, SourceConfig, WriteValue};
+use crate::reverse::Check;
 use crate::template::Template;
 use db::Dialect;
 use std::collections::HashSet;
@@ -100,7 +100,7 @@ impl SourceConfig {
     fn verify_biz(&self, biz: &Biz, found: &mut Found<'_>) {
         let at = |key: &str| format!("biz {:?}.{key}", biz.name);
         for (place, check) in biz.reverse_check.iter().enumerate() {
-            if let Err(message) = self.verify_check(check) {
+            if let Err(message) = Check::verify(check, self) {
                 found.add(&at(&format!("reverse_check {}", check.label(place))), message);
             }
         }
@@ -114,12 +114,6 @@ impl SourceConfig {
                 found.add(&at(&format!("replay.{key}")), message);
             }
         }
-    }
-
-    fn verify_check(&self, check: &ReverseCheck) -> Result<(), String> {
-        let url = check.url.as_ref().unwrap_or(&self.url);
-        let dialect = Dialect::of_url(url.expose()).map_err(|error| error.to_string())?;
-        named::Statement::parse(&check.sql, dialect).map(drop)
     }
 }
 
@@ -142,18 +136,11 @@ fn verify_replay(replay: &Replay) -> Vec<(&'static str, String)> {
         if name.parse::<reqwest::header::HeaderName>().is_err() {
             wrong.push(("headers", format!("{name:?} is no header name")));
         }
-        if let Err(message) = Template::parse(value) {
+        if let Err(message) = Template::parse(value.expose()) {
             wrong.push(("headers", format!("{name}: {message}")));
         }
     }
     wrong
-}
-
-impl ReverseCheck {
-    /// The name, or the place in the list counted from 1.
-    pub fn label(&self, place: usize) -> String {
-        self.name.clone().unwrap_or_else(|| format!("check {}", place + 1))
-    }
 }
 
 impl Biz {

@@ -16,6 +16,7 @@ fn evidence(id: &str, key: &str, seconds: i64) -> Evidence {
                 check: "t_order".into(),
                 columns: vec!["order_no".into(), "amount".into()],
                 rows: vec![vec![Some("O-1".into()), None]],
+                places: vec![],
                 truncated: false,
             }],
             comparisons: vec![],
