@@ -39,4 +39,4 @@ clean: ## Remove everything that was built
 # What must exist before the first line of Rust can run.
 bootstrap:
 	@sh server/xtask/bootstrap.sh
-	@test -x $(TARGET)/debug/xtask || echo "» compiling the build tool (half a minute)"
+	@test -x $(TARGET)/debug/xtask || { echo "» compiling the build tool (a minute or two)"; cargo build --package xtask; }

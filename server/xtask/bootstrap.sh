@@ -10,17 +10,17 @@ die() { printf 'error: %s\n' "$*" >&2; exit 1; }
 have() { command -v "$1" >/dev/null 2>&1; }
 
 as_root() {
-  if [ "$(id -u)" = 0 ]; then "$@"
-  elif have sudo; then sudo "$@"
-  else die "installing needs root: run the same command as root, or install: $*"
-  fi
+  if [ "$(id -u)" = 0 ]; then "$@"; else sudo "$@"; fi
 }
 
 install() {
   have apt-get || die "no apt-get here: install these, or what your system calls them, and run again: $*"
+  [ "$(id -u)" = 0 ] || have sudo ||
+    die "installing needs root and there is no sudo: as root run \`apt-get update && apt-get install $*\`, then this again"
   say "installing $* (about a minute)"
   as_root apt-get update -qq
-  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "$@"
+  # Without a terminal of its own dpkg leaves out its percentages.
+  as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq -o Dpkg::Use-Pty=0 --no-install-recommends "$@"
 }
 
 # True when rustc and cargo are there and new enough.
@@ -48,8 +48,7 @@ PATH="${CARGO_HOME:-$HOME/.cargo}/bin:$PATH"
 
 missing=
 have cc || missing="$missing gcc libc6-dev"
-have pkg-config || missing="$missing pkg-config"
-have curl || missing="$missing curl ca-certificates"
+recent_rust || have curl || missing="$missing curl ca-certificates"
 # Word splitting is wanted: one word a package.
 # shellcheck disable=SC2086
 [ -z "$missing" ] || install $missing

@@ -48,7 +48,7 @@ impl From<sqlx::Error> for DbError {
     fn from(error: sqlx::Error) -> Self {
         match error {
             sqlx::Error::Database(e) => from_database(e.as_ref()),
-            sqlx::Error::Io(e) => DbError::Unavailable(e.kind().to_string()),
+            sqlx::Error::Io(e) => DbError::Unavailable(e.to_string()),
             sqlx::Error::Tls(_) => DbError::Unavailable("the TLS handshake failed".into()),
             sqlx::Error::PoolTimedOut => {
                 DbError::Unavailable("no connection within the connect timeout".into())

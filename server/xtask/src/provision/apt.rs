@@ -52,11 +52,14 @@ pub fn install(names: &[&str]) -> Result<()> {
     if process::find("apt-get").is_none() {
         bail!("no apt-get here: install these, or what your system calls them, and run again: {list}");
     }
+    let mut update = privileged("apt-get").with_context(|| {
+        format!("as root run `apt-get update && apt-get install {list}`, then the same command again")
+    })?;
     say(&format!("installing {list} (a minute or two)"));
-    let mut update = privileged("apt-get")?;
     process::run(update.args(["update", "-qq"])).context("cannot refresh the package lists")?;
     let mut install = privileged("apt-get")?;
-    install.args(["install", "-y", "-qq", "--no-install-recommends"]).args(names);
+    // Without a terminal of its own dpkg leaves out its percentages.
+    install.args(["install", "-y", "-qq", "-o", "Dpkg::Use-Pty=0", "--no-install-recommends"]).args(names);
     process::run(install.env("DEBIAN_FRONTEND", "noninteractive")).context("cannot install packages")
 }
 

@@ -12,6 +12,7 @@ use anyhow::Result;
 pub fn provision(project: &Project, tests: bool) -> Result<()> {
     let mut packages = Vec::new();
     packages.extend(apt::missing(apt::BUILD));
+    packages.extend(wasm::missing_packages(project)?);
     if tests {
         packages.extend(apt::missing(apt::TESTS));
     }
@@ -35,7 +36,7 @@ fn privileged(program: &str) -> Result<std::process::Command> {
         return Ok(std::process::Command::new(program));
     }
     let Some(sudo) = process::find("sudo") else {
-        anyhow::bail!("installing needs root: run the same command as root, or install sudo");
+        anyhow::bail!("installing needs root and there is no sudo");
     };
     let mut command = std::process::Command::new(sudo);
     command.arg(program);

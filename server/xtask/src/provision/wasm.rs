@@ -27,6 +27,16 @@ pub fn toolchain(project: &Project) -> Result<Option<&'static str>> {
     bail!("no Rust here builds {TARGET}: run `make run` once, or `cargo xtask provision`")
 }
 
+/// The packages still needed where only the distribution's Rust can build the target, so that one installation gets all.
+pub fn missing_packages(project: &Project) -> Result<Vec<&'static str>> {
+    let only_distribution = !may_download() && process::find("apt-get").is_some();
+    Ok(if only_distribution && !has_std(&sysroot(project)?) {
+        apt::missing(apt::DEBIAN_RUST)
+    } else {
+        Vec::new()
+    })
+}
+
 /// Makes sure that some Rust builds the target.
 pub fn provision(project: &Project) -> Result<()> {
     if has_std(&sysroot(project)?) {
