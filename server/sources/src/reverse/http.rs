@@ -256,7 +256,10 @@ impl Form {
             return Err(format!("the record's {empty} is empty, and the address needs it"));
         }
         let parsed = Url::parse(&values.render(&self.url)?).ok();
-        let segments = |url: &Url| url.path_segments().map_or(0, Iterator::count);
+        // Dots that walk through the path leave fewer segments with something in them.
+        let segments = |url: &Url| {
+            url.path_segments().map_or(0, |all| all.filter(|segment| !segment.is_empty()).count())
+        };
         let same = |url: &Url| {
             url.origin() == self.sample.origin()
                 && segments(url) == segments(&self.sample)

@@ -6,6 +6,9 @@ use db::Value;
 use domain::evidence::Reason;
 use domain::record::RecordDetail;
 
+/// How a cell that could not be decoded begins.
+const UNREADABLE: &str = "(unreadable ";
+
 /// A record as checks and templates see it.
 pub(crate) struct Subject<'a> {
     record: &'a RecordDetail,
@@ -41,7 +44,8 @@ impl<'a> Subject<'a> {
             Param::IdPart(part) => row.id.locator.get(part.checked_sub(1)?).cloned(),
             Param::Column(column) => {
                 let fact = self.record.facts.iter().find(|(name, _)| name == column);
-                fact.map(|(_, value)| value.clone())
+                // Looking for what could not be read would find nothing, which proves nothing.
+                fact.map(|(_, value)| value.clone()).filter(|value| !value.starts_with(UNREADABLE))
             }
             Param::Request(pointer) => domain::json::scalar_at(self.request.as_ref()?, pointer.as_str()),
         }
