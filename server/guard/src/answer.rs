@@ -12,7 +12,7 @@ use crate::policy::Policy;
 use crate::problem::Problem;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
-const BODY_NOT_STORED: HeaderName = HeaderName::from_static("idempotency-body");
+pub(crate) const BODY_NOT_STORED: HeaderName = HeaderName::from_static("idempotency-body");
 
 /// A response as the record keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -104,6 +104,10 @@ impl Refusal {
             | Refusal::LockLost
             | Refusal::Mechanism(_) => None,
         }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        self.words().0
     }
 
     fn words(&self) -> (StatusCode, &'static str, &'static str, &'static str) {

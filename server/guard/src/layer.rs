@@ -39,6 +39,10 @@ impl GuardLayer {
     pub(crate) fn new(guard: Guard, policy: Policy) -> GuardLayer {
         GuardLayer { guard, policy: Arc::new(policy) }
     }
+
+    pub(crate) fn max_request(&self) -> usize {
+        self.policy.max_request
+    }
 }
 
 impl<S> Layer<S> for GuardLayer {
@@ -268,7 +272,7 @@ fn in_progress(lease_left: Duration) -> Refusal {
     Refusal::InProgress { lease_left }
 }
 
-async fn receive(body: axum::body::Body, max: usize) -> Result<Bytes, Refusal> {
+pub(crate) async fn receive(body: axum::body::Body, max: usize) -> Result<Bytes, Refusal> {
     match Limited::new(body, max).collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(e) if e.is::<LengthLimitError>() => Err(Refusal::TooLarge),

@@ -17,6 +17,7 @@
 
 mod answer;
 mod at_most_once;
+pub mod callback;
 mod capture;
 mod claim;
 mod error;

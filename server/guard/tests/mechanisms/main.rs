@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
 
+mod callbacks;
 mod kit;
 mod locks;
 mod outbox;
