@@ -43,6 +43,7 @@ pub fn action(t: &Texts, action: Action) -> &'static str {
 pub fn ending(t: &Texts, ending: Ending) -> &'static str {
     match ending {
         Ending::Succeeded => t.ending.succeeded,
+        Ending::CachePending => t.ending.cache_pending,
         Ending::Refused => t.ending.refused,
         Ending::Failed => t.ending.failed,
         Ending::InDoubt => t.ending.in_doubt,
@@ -55,6 +56,7 @@ pub fn settled(t: &Texts, settled: &Settled) -> String {
     let reads = settled.record.as_ref().map_or(t.settled.unreadable, |row| state(t, row.state));
     match (settled.outcome, &settled.replay) {
         (Ending::Succeeded, _) => t.settled.succeeded(did, reads),
+        (Ending::CachePending, _) => t.settled.cache_pending(did, reads),
         (Ending::Refused, _) => t.settled.refused(did),
         (Ending::Failed, Some(ReplayAnswer::NotSent { message })) => t.settled.not_sent(message, reads),
         (Ending::Failed, Some(ReplayAnswer::Answered { status })) => t.settled.answered(reads, status),
@@ -247,6 +249,7 @@ pub fn audit_action(t: &Texts, verb: &str) -> String {
         "mark_timed_out.intended" => audit.mark_timed_out_intended,
         "replay.intended" => audit.replay_intended,
         "late_effect.found" => audit.late_effect,
+        "cache.confirmed" => audit.cache_confirmed,
         "bodies.revealed" => audit.revealed,
         "alert_rule.created" => audit.rule_created,
         "alert_rule.changed" => audit.rule_changed,
@@ -269,6 +272,7 @@ pub fn audit_action(t: &Texts, verb: &str) -> String {
     let name = action(t, known);
     match ending {
         "succeeded" => audit.succeeded(name),
+        "cache_pending" => audit.cache_pending(name),
         "refused" => audit.refused(name),
         "failed" => audit.failed(name),
         "in_doubt" => audit.in_doubt(name),

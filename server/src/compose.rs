@@ -4,6 +4,7 @@ use crate::config::Config;
 use crate::defaults;
 use crate::http::events::EventHub;
 use crate::http::metrics::CountedCompensations;
+use crate::jobs::tasks;
 use crate::runtime::World;
 use crate::state::{AppState, HttpSettings};
 use crate::telemetry;
@@ -12,10 +13,12 @@ use chrono::Duration;
 use db::{Db, Options};
 use domain::console::Console;
 use domain::ports::{
-    AlertStore, AuditStore, CompensationStore, Events, EvidenceStore, RateStore, Source, Sources, UserStore,
+    AlertStore, AuditStore, CacheStore, CompensationStore, Events, EvidenceStore, RateStore, Source, Sources,
+    UserStore,
 };
 use domain::services::alerts::AlertService;
 use domain::services::audit::AuditService;
+use domain::services::caches::CacheService;
 use domain::services::compensations::CompensationService;
 use domain::services::rates::RateService;
 use domain::services::records::RecordService;
@@ -33,6 +36,7 @@ const FIRST_MIGRATION: &str = "0001_console";
 pub struct Ports {
     pub evidence: Arc<dyn EvidenceStore>,
     pub compensations: Arc<dyn CompensationStore>,
+    pub caches: Arc<dyn CacheStore>,
     pub audit: Arc<dyn AuditStore>,
     pub rates: Arc<dyn RateStore>,
     pub alerts: Arc<dyn AlertStore>,
@@ -47,6 +51,7 @@ impl Ports {
         Self {
             evidence: Arc::clone(&store) as _,
             compensations: Arc::clone(&store) as _,
+            caches: Arc::clone(&store) as _,
             audit: Arc::clone(&store) as _,
             rates: Arc::clone(&store) as _,
             alerts: Arc::clone(&store) as _,
@@ -92,16 +97,24 @@ fn console(
         sources: ports.sources.clone(),
         evidence: Arc::clone(&ports.evidence),
         compensations: Arc::new(CountedCompensations(Arc::clone(&ports.compensations))),
+        caches: Arc::clone(&ports.caches),
         audit: Arc::clone(&ports.audit),
         events: Arc::clone(events),
         clock: Arc::clone(clock),
         ids: Arc::clone(ids),
         evidence_life: Duration::from_std(config.evidence_life)?,
     });
+    let owner = ids.next();
+    let caches = CacheService {
+        records: Arc::clone(&records),
+        runtime: Arc::clone(runtime),
+        owner: owner.clone(),
+        compares_every: tasks::COMPARES_EVERY,
+    };
     let compensations = CompensationService {
         records: Arc::clone(&records),
         runtime: Arc::clone(runtime),
-        owner: ids.next(),
+        owner,
         late_check_after: Duration::from_std(config.late_check_after)?,
     };
     let stuck =
@@ -119,6 +132,7 @@ fn console(
     Ok(Console {
         records,
         compensations: Arc::new(compensations),
+        caches: Arc::new(caches),
         stuck,
         audit: Arc::new(AuditService { store: Arc::clone(&ports.audit) }),
         rates: Arc::new(rates),

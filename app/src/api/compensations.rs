@@ -56,5 +56,6 @@ async fn carry_out(visit: &Visit, command: Command) -> domain::Result<Flash> {
     let _ = console.stuck.refresh().await;
     let settled = settled?;
     let text = words::settled(visit.texts(), &settled);
-    Ok(if settled.outcome == Ending::Succeeded { Flash::done(text) } else { Flash::failed(text) })
+    let done = matches!(settled.outcome, Ending::Succeeded | Ending::CachePending);
+    Ok(if done { Flash::done(text) } else { Flash::failed(text) })
 }

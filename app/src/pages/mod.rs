@@ -28,6 +28,7 @@ mod overview;
 mod record;
 mod record_row;
 mod records;
+mod source_cache;
 mod sources;
 mod stuck;
 #[cfg(test)]

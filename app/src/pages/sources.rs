@@ -1,5 +1,6 @@
 //! Sources: whether each attached database answers, what is mapped, what its business types allow. Bad news first.
 
+use super::source_cache::Caches;
 use super::{Sheet, page};
 use crate::components::empty;
 use crate::components::icon::Icon;
@@ -29,7 +30,8 @@ pub fn Sources() -> impl IntoView {
         if statuses.is_empty() {
             return Ok(Sheet::new(t.title, empty::notice(t.none, t.none_hint, ())).lead(lead));
         }
-        let cards = statuses.iter().map(|status| source(&visit, status)).collect_view();
+        let caches = Caches::read(&console, &actor).await;
+        let cards = statuses.iter().map(|status| source(&visit, status, &caches)).collect_view();
         let body = view! {
             {live("sources-list", &[Topic::Sources], Refresh::Swap, view! { <div class="stack">{cards}</div> })}
             <p class="note">{Icon::Check.view()}<span>{t.doctor}" "<code>"amends check"</code></span></p>
@@ -54,7 +56,7 @@ fn lead(visit: &Visit, statuses: &[SourceStatus]) -> String {
     }
 }
 
-fn source(visit: &Visit, status: &SourceStatus) -> AnyView {
+fn source(visit: &Visit, status: &SourceStatus, caches: &Caches) -> AnyView {
     let t = &visit.texts().sources;
     let health = match status.status {
         Health::Up => tag(Tone::Good, t.up),
@@ -72,6 +74,7 @@ fn source(visit: &Visit, status: &SourceStatus) -> AnyView {
         {trouble}
         <div class="pad source-facts">{facts(visit, status)}</div>
         {types(visit, &status.biz_types)}
+        {caches.section(visit, &status.name)}
         {mapping(visit, status)}
     };
     Panel::new(status.name.clone()).hint(kind(&status.kind)).aside(health).actions(open).view(content)

@@ -142,6 +142,8 @@ pub fn view(actor: &Actor, verdict: Verdict) -> RecordView {
         evidence_is_fresh: true,
         offers,
         running: None,
+        cached: None,
+        cache_pending: None,
         history,
     }
 }

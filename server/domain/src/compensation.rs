@@ -1,6 +1,7 @@
 //! One operator action on one record: the command, the stored intent, the stored outcome.
 
 use crate::actions::Action;
+use crate::cache::CacheEnd;
 use crate::error::{Error, Result};
 use crate::evidence::Verdict;
 use crate::record::{RecordId, RecordRow, State, Version};
@@ -111,8 +112,10 @@ pub struct Plan {
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 #[serde(rename_all = "snake_case")]
 pub enum Ending {
-    /// The record was read back as intended.
+    /// The record, and its cache entry where there is one, was read back as intended.
     Succeeded,
+    /// The record was read back as intended; its cache entry is not confirmed yet and tried again until it is.
+    CachePending,
     /// Nothing was changed; the error says why.
     Refused,
     /// The action ended without its goal and is known not to be running any more.
@@ -125,6 +128,7 @@ impl Ending {
     pub fn as_str(self) -> &'static str {
         match self {
             Ending::Succeeded => "succeeded",
+            Ending::CachePending => "cache_pending",
             Ending::Refused => "refused",
             Ending::Failed => "failed",
             Ending::InDoubt => "in_doubt",
@@ -156,6 +160,36 @@ pub struct Outcome {
     pub replay: Option<ReplayAnswer>,
     /// Set when the ending is `Refused`.
     pub error: Option<Error>,
+    /// Set when the record has a cache entry to follow it.
+    #[serde(default)]
+    pub cache: Option<CacheEnd>,
+}
+
+impl Outcome {
+    /// The same with where the cache stands: what succeeded has only succeeded when the entry is confirmed.
+    pub fn with_cache(self, cache: CacheEnd) -> Self {
+        let (ending, message) = match (self.ending, &cache) {
+            (Ending::Succeeded, CacheEnd::Confirmed) => {
+                (Ending::Succeeded, format!("{} The cache was read back and agrees.", self.message))
+            }
+            (Ending::Succeeded, CacheEnd::Pending { why }) => (
+                Ending::CachePending,
+                format!("{} The cache entry is not confirmed and is tried again: {why}.", self.message),
+            ),
+            (ending, _) => (ending, self.message),
+        };
+        Self { ending, message, cache: Some(cache), ..self }
+    }
+
+    /// What was pending is confirmed now.
+    pub fn cache_confirmed(mut self) -> Self {
+        self.cache = Some(CacheEnd::Confirmed);
+        if self.ending == Ending::CachePending {
+            self.ending = Ending::Succeeded;
+            self.message = "The record and, later, its cache entry were read back and agree.".into();
+        }
+        self
+    }
 }
 
 /// A stored compensation.
@@ -181,7 +215,7 @@ pub struct Compensation {
     pub outcome: Option<Outcome>,
 }
 
-/// The answer to a command: what happened, the same however often it is asked.
+/// The answer to a command: what happened, the same however often it is asked; only `cache_pending` becomes `succeeded`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]
 pub struct Settled {
@@ -191,6 +225,9 @@ pub struct Settled {
     pub message: String,
     pub record: Option<RecordRow>,
     pub replay: Option<ReplayAnswer>,
+    /// Where the cache beside the table stands, when the source has one.
+    #[serde(default)]
+    pub cache: Option<CacheEnd>,
 }
 
 impl Compensation {
@@ -206,6 +243,7 @@ impl Compensation {
                 message: outcome.message.clone(),
                 record: outcome.record.clone(),
                 replay: outcome.replay.clone(),
+                cache: outcome.cache.clone(),
             }),
         })
     }

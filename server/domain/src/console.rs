@@ -1,8 +1,8 @@
 //! Everything the pages and the API stand on: one handle to all services.
 
 use crate::services::{
-    alerts::AlertService, audit::AuditService, compensations::CompensationService, rates::RateService,
-    records::RecordService, stuck::StuckService,
+    alerts::AlertService, audit::AuditService, caches::CacheService, compensations::CompensationService,
+    rates::RateService, records::RecordService, stuck::StuckService,
 };
 use async_trait::async_trait;
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use std::sync::Arc;
 pub struct Console {
     pub records: Arc<RecordService>,
     pub compensations: Arc<CompensationService>,
+    pub caches: Arc<CacheService>,
     pub stuck: Arc<StuckService>,
     pub audit: Arc<AuditService>,
     pub rates: Arc<RateService>,

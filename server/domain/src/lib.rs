@@ -4,6 +4,7 @@
 pub mod actions;
 pub mod alert;
 pub mod audit;
+pub mod cache;
 pub mod chart;
 pub mod clock;
 pub mod compensation;

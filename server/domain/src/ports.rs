@@ -3,6 +3,7 @@
 
 use crate::alert::{Alert, Rule, RuleSpec};
 use crate::audit::{AuditFilter, Draft, Entry};
+use crate::cache::{CacheAbout, CacheChange, Cached, Disagreement, Step};
 use crate::compensation::{Compensation, Outcome, Phase, Plan, ReplayAnswer};
 use crate::error::Result;
 use crate::evidence::{Evidence, Finding};
@@ -92,6 +93,26 @@ pub trait Source: Send + Sync {
 
     /// The longest a replay of this record may take.
     fn replay_timeout(&self, record: &RecordRow) -> Duration;
+
+    /// The cache beside the table, where one is attached.
+    fn cache(&self) -> Option<&dyn Cache> {
+        None
+    }
+}
+
+/// The cache beside an attached table. The table decides; an entry may only say the same.
+#[async_trait]
+pub trait Cache: Send + Sync {
+    fn about(&self) -> CacheAbout;
+
+    /// Whether it answers; the error is one line without a secret.
+    async fn ping(&self) -> Result<(), String>;
+
+    /// The entry of a record. A cache that is down is a finding, never an error.
+    async fn read(&self, record: &RecordRow) -> Cached;
+
+    /// One step towards an entry that agrees with `record`: reads it, and changes at most exactly what was read.
+    async fn make_agree(&self, record: &RecordDetail) -> Step;
 }
 
 /// Input of [`Source::plan`].
@@ -184,7 +205,7 @@ pub trait CompensationStore: Send + Sync {
     async fn running(&self, records: &[RecordId]) -> Result<Vec<Compensation>>;
     /// Compensations of one record, newest first, at most `limit`.
     async fn history(&self, record: &RecordId, limit: usize) -> Result<Vec<Compensation>>;
-    /// Succeeded compensations finished at or after `since`.
+    /// Compensations that changed their record as intended, finished at or after `since`.
     async fn settled_since(&self, since: DateTime<Utc>) -> Result<u64>;
     /// Reasons this actor gave lately, newest first, distinct.
     async fn recent_reasons(&self, actor: &str, limit: usize) -> Result<Vec<String>>;
@@ -196,6 +217,44 @@ pub trait CompensationStore: Send + Sync {
     ) -> Result<Vec<(RecordId, String)>>;
     /// The late check is over; with `Some`, the effect was found late and the entry is written with it.
     async fn end_late_check(&self, compensation_id: &str, audit: Option<&Draft>) -> Result<()>;
+}
+
+/// What is remembered about the caches beside the sources.
+///
+/// A change that is pending when its compensation ends is stored by [`CompensationStore::finish`], with the outcome.
+#[async_trait]
+pub trait CacheStore: Send + Sync {
+    /// Unconfirmed changes due at `now`, each moved to `next` so that nobody else takes it.
+    async fn take_changes(&self, now: DateTime<Utc>, next: DateTime<Utc>) -> Result<Vec<CacheChange>>;
+    /// One more try did not confirm it.
+    async fn postpone_change(&self, compensation_id: &str, why: &str, next: DateTime<Utc>) -> Result<()>;
+    /// Confirms a change, with its audit entry; a compensation that waited only for it has succeeded.
+    /// `false` = it was confirmed before.
+    async fn confirm_change(&self, compensation_id: &str, at: DateTime<Utc>, audit: &Draft) -> Result<bool>;
+    /// The changes of one record, newest first, at most `limit`.
+    async fn changes_of(&self, record: &RecordId, limit: usize) -> Result<Vec<CacheChange>>;
+    /// Per source: how many changes are unconfirmed, and since when the oldest.
+    async fn pending_changes(&self) -> Result<Vec<(String, u64, DateTime<Utc>)>>;
+
+    /// Lists a disagreement and counts it as an anomaly, in one transaction; `false` = it is listed already.
+    async fn note_disagreement(&self, disagreement: &Disagreement) -> Result<bool>;
+    async fn end_disagreement(&self, record: &RecordId) -> Result<()>;
+    /// Listed disagreements of a source, newest first, at most `limit`.
+    async fn disagreements(&self, source: &str, limit: usize) -> Result<Vec<Disagreement>>;
+    /// Per source, how many are listed.
+    async fn disagreeing(&self) -> Result<Vec<(String, u64)>>;
+
+    /// Takes the comparison of a source for `owner`: where to go on (`None` inside = from the newest record), or `None`
+    /// while another holds an unexpired lease.
+    async fn take_walk(
+        &self,
+        source: &str,
+        owner: &str,
+        now: DateTime<Utc>,
+        lease_until: DateTime<Utc>,
+    ) -> Result<Option<Option<Place>>>;
+    /// Gives the comparison back if `owner` still has it, with the place to go on from.
+    async fn leave_walk(&self, source: &str, owner: &str, place: Option<&Place>) -> Result<()>;
 }
 
 /// The hash-chained audit trail.

@@ -207,12 +207,13 @@ fn a_process_that_was_only_slow_leaves_its_truth_in_the_trail() {
 enum Step {
     Apply,
     Advance,
+    Cache,
     Replay,
     Finish,
 }
 
 fn steps() -> impl Strategy<Value = Step> {
-    prop::sample::select(vec![Step::Apply, Step::Advance, Step::Replay, Step::Finish])
+    prop::sample::select(vec![Step::Apply, Step::Advance, Step::Cache, Step::Replay, Step::Finish])
 }
 
 fn faults() -> impl Strategy<Value = Fault> {
@@ -232,10 +233,12 @@ proptest! {
     ) {
         run(async {
             let world = World::new(action == Action::MarkSucceeded, service_runs);
+            *world.source.cache.entry.lock().unwrap() = Some(State::Processing);
             let first = world.process("p1");
             let command = world.command(&first, "k", action).await;
             match step {
                 Step::Apply => *world.source.on_apply.lock().unwrap() = fault,
+                Step::Cache => *world.source.cache.on_change.lock().unwrap() = fault,
                 Step::Replay => *world.source.on_replay.lock().unwrap() = fault,
                 Step::Advance => *world.store.on_advance.lock().unwrap() = fault,
                 Step::Finish => *world.store.on_finish.lock().unwrap() = fault,
@@ -246,6 +249,7 @@ proptest! {
             let _ = waited.await;
             *world.source.on_apply.lock().unwrap() = Fault::None;
             *world.source.on_replay.lock().unwrap() = Fault::None;
+            *world.source.cache.on_change.lock().unwrap() = Fault::None;
             *world.store.on_advance.lock().unwrap() = Fault::None;
             *world.store.on_finish.lock().unwrap() = Fault::None;
 
@@ -257,16 +261,125 @@ proptest! {
             world.clock.advance(Duration::minutes(2));
             second.recover().await.unwrap();
             world.assert_sound();
+            world.caches(&second).retry_pending().await.unwrap();
 
             let answer = second.settle(&amy, command.clone()).await;
             assert_eq!(second.settle(&amy, command.clone()).await, answer, "one command, one answer");
             world.assert_sound();
-            let table = world.source.table();
+            let (table, entry) = (world.source.table(), *world.source.cache.entry.lock().unwrap());
             if let Ok(Settled { outcome: Ending::Succeeded, record, .. }) = answer {
                 assert_eq!(record.unwrap().state, table.state);
                 assert_ne!(table.state, State::Processing);
             }
+            assert!(entry.is_none_or(|state| state == table.state), "the cache says {entry:?}, the table {:?}", table.state);
             assert!(world.store.compensations.lock().unwrap().iter().all(|c| c.outcome.is_some()), "all have ended");
         });
     }
+}
+
+#[test]
+fn a_cache_that_is_down_leaves_the_change_done_and_pending_until_it_is_read_back() {
+    run(async {
+        let world = World::new(true, true);
+        let cache = &world.source.cache;
+        *cache.entry.lock().unwrap() = Some(State::Processing);
+        *cache.is_down.lock().unwrap() = true;
+        let process = world.process("p1");
+        let (amy, tasks) = (operator("amy"), world.caches(&process));
+        let command = world.command(&process, "k", Action::MarkSucceeded).await;
+        let first = process.settle(&amy, command.clone()).await.unwrap();
+        assert_eq!(first.outcome, Ending::CachePending, "{}", first.message);
+        assert_eq!(world.source.table().state, State::Success, "the table is not undone");
+
+        assert_eq!(tasks.retry_pending().await, Ok(0));
+        let view = process.records.view(&amy, &record_id()).await.unwrap();
+        assert_eq!(view.cache_pending.unwrap().attempts, 1);
+        assert_eq!(tasks.statuses(&amy).await.unwrap()[0].pending, 1);
+
+        *cache.is_down.lock().unwrap() = false;
+        assert_eq!(tasks.retry_pending().await, Ok(0), "not before it is due");
+        world.clock.advance(Duration::seconds(6));
+        assert_eq!(tasks.retry_pending().await, Ok(1));
+        assert_eq!(*cache.entry.lock().unwrap(), None);
+        assert_eq!(tasks.retry_pending().await, Ok(0), "confirmed once");
+        let again = process.settle(&amy, command).await.unwrap();
+        assert_eq!((again.outcome, world.source.table().changes), (Ending::Succeeded, 1));
+        let last = world.store.audit.lock().unwrap().last().cloned().unwrap();
+        assert_eq!(last.draft.action, "cache.confirmed");
+        world.assert_sound();
+    });
+}
+
+#[test]
+fn nothing_is_replayed_into_a_cache_that_still_says_processing() {
+    run(async {
+        let world = World::new(false, true);
+        *world.source.cache.entry.lock().unwrap() = Some(State::Processing);
+        *world.source.cache.is_down.lock().unwrap() = true;
+        let process = world.process("p1");
+        let command = world.command(&process, "k", Action::Replay).await;
+        let settled = process.settle(&operator("amy"), command).await.unwrap();
+        assert_eq!((settled.outcome, world.source.table().sends), (Ending::Failed, 0), "{}", settled.message);
+        *world.source.cache.is_down.lock().unwrap() = false;
+        world.clock.advance(Duration::seconds(6));
+        assert_eq!(
+            world.caches(&process).retry_pending().await,
+            Ok(1),
+            "the prepared record's entry follows"
+        );
+        assert_eq!(*world.source.cache.entry.lock().unwrap(), None);
+        world.assert_sound();
+    });
+}
+
+#[test]
+fn a_refused_command_leaves_the_cache_alone() {
+    run(async {
+        let world = World::new(false, true);
+        *world.source.cache.entry.lock().unwrap() = Some(State::Success);
+        let process = world.process("p1");
+        let command = world.command(&process, "k", Action::MarkTimedOut).await;
+        world.source.table.lock().unwrap().effects = 1;
+        process.settle(&operator("amy"), command).await.unwrap_err();
+        assert_eq!(world.source.cache.changes.load(std::sync::atomic::Ordering::SeqCst), 0);
+    });
+}
+
+#[test]
+fn a_difference_counts_once_when_it_lasts_and_is_over_when_it_ends() {
+    run(async {
+        let world = World::new(true, true);
+        let process = world.process("p1");
+        let (amy, tasks) = (operator("amy"), world.caches(&process));
+        let counted = || world.store.counted.load(std::sync::atomic::Ordering::SeqCst);
+        world.source.table.lock().unwrap().state = State::Success;
+
+        // The service is just writing its cache: by the second look the two agree.
+        *world.source.cache.entry.lock().unwrap() = Some(State::Processing);
+        let service = async {
+            tokio::time::sleep(std::time::Duration::from_millis(500)).await;
+            *world.source.cache.entry.lock().unwrap() = Some(State::Success);
+        };
+        let (compared, ()) = futures::join!(tasks.compare(), service);
+        assert_eq!((compared, counted()), (Ok(()), 0));
+
+        *world.source.cache.entry.lock().unwrap() = Some(State::Processing);
+        tasks.compare().await.unwrap();
+        tasks.compare().await.unwrap();
+        assert_eq!(counted(), 1);
+        let listed = tasks.disagreements(&amy, "orders").await.unwrap();
+        assert_eq!((listed[0].record_state, listed[0].cached_state), (State::Success, State::Processing));
+        assert_eq!(
+            *world.source.cache.entry.lock().unwrap(),
+            Some(State::Processing),
+            "comparing changes nothing"
+        );
+
+        *world.source.cache.entry.lock().unwrap() = None;
+        tasks.compare().await.unwrap();
+        assert!(tasks.disagreements(&amy, "orders").await.unwrap().is_empty());
+
+        *world.source.cache.is_down.lock().unwrap() = true;
+        assert!(matches!(tasks.compare().await, Err(Error::Unavailable { .. })));
+    });
 }

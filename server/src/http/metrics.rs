@@ -5,10 +5,12 @@ use async_trait::async_trait;
 use chrono::{DateTime, Utc};
 use domain::alert::Alert;
 use domain::audit::Draft;
+use domain::cache::CacheStatus;
 use domain::compensation::{Compensation, Outcome, Phase};
 use domain::ports::{Begun, CompensationStore};
 use domain::record::RecordId;
 use domain::roles::{Actor, Role};
+use domain::source::Health;
 use domain::stuck::{Board, Group};
 use domain::{Error, Result};
 use std::collections::BTreeMap;
@@ -33,6 +35,10 @@ pub async fn render(web: &Web) -> String {
     match web.app.console.alerts.open_alerts(&reader).await {
         Ok(open) => alerts(&mut text, &open),
         Err(error) => missing("the open alerts", &error),
+    }
+    match web.app.console.caches.statuses(&reader).await {
+        Ok(statuses) => caches(&mut text, &statuses),
+        Err(error) => missing("the caches", &error),
     }
     text
 }
@@ -67,6 +73,18 @@ fn alerts(text: &mut String, open: &[Alert]) {
         .map(|((state, severity), count)| (vec![("state", state), ("severity", severity)], count))
         .collect();
     line(text, "amends_alerts", "Open alerts.", &samples);
+}
+
+fn caches(text: &mut String, statuses: &[CacheStatus]) {
+    let samples = |value: fn(&CacheStatus) -> u64| -> Vec<_> {
+        statuses.iter().map(|status| (vec![("source", status.source.as_str())], value(status))).collect()
+    };
+    let down = samples(|status| u64::from(status.status != Health::Up));
+    line(text, "amends_cache_down", "Caches beside sources that do not answer.", &down);
+    let pending = samples(|status| status.pending);
+    line(text, "amends_cache_changes_pending", "Cache changes not confirmed yet.", &pending);
+    let disagreeing = samples(|status| status.disagreements);
+    line(text, "amends_cache_disagreements", "Records whose cache entry says something else.", &disagreeing);
 }
 
 fn missing(what: &str, error: &Error) {

@@ -2,7 +2,7 @@
 //! time, by period or by a wake signal, survives its panics, and keeps a status that can be looked at.
 
 mod task;
-mod tasks;
+pub(crate) mod tasks;
 
 pub use task::{Status, Task, Work};
 

@@ -15,6 +15,9 @@ use store::sessions::Sessions;
 /// The task that reads the stuck board; woken when records change.
 pub(super) const BOARD: &str = "stuck board";
 
+/// How often the walk through the caches goes on.
+pub(crate) const COMPARES_EVERY: Duration = Duration::from_secs(10);
+
 /// Every task, over the services of this process.
 pub fn all(state: &AppState) -> Vec<Task> {
     let console = &state.console;
@@ -27,6 +30,10 @@ pub fn all(state: &AppState) -> Vec<Task> {
         every("alerts", 10, &console.alerts, |alerts| async move { alerts.evaluate().await }),
         every("late effects", 10, &console.compensations, |settling| async move {
             settling.check_late_effects().await
+        }),
+        every("cache changes", 2, &console.caches, |caches| async move { caches.retry_pending().await }),
+        every("cache comparison", COMPARES_EVERY.as_secs(), &console.caches, |caches| async move {
+            caches.compare().await
         }),
         every("source watch", 15, &Arc::new(SourceWatch::over(state)), |watch| async move {
             watch.look().await;

@@ -12,7 +12,7 @@ use sea_query::{Expr, ExprTrait, InsertStatement, Order, Query, SelectStatement,
 
 use crate::codec::{amount, from_json, instant, opt_instant, record_ref, reference, to_json};
 use crate::evidence::CHUNK;
-use crate::{Store, audit, retrying};
+use crate::{Store, audit, caches, retrying};
 
 /// How many abandoned compensations or late checks one call takes.
 const TAKE: u64 = 100;
@@ -54,7 +54,7 @@ impl CompensationStore for Store {
             .value("outcome", document)
             .value("late_check_at", late_check_at.map(millis))
             .to_owned();
-        retrying!(self, self.change_audited(&update, Some(audit)).await)
+        retrying!(self, self.finish_once(id, &update, outcome, audit, now).await)
     }
 
     async fn take_abandoned(
@@ -110,7 +110,9 @@ impl CompensationStore for Store {
             .expr(Expr::col("id").count())
             .from("compensations")
             .and_where(Expr::col("finished_at").gte(millis(since)))
-            .and_where(Expr::col("ending").eq(Ending::Succeeded.as_str()))
+            .and_where(
+                Expr::col("ending").is_in([Ending::Succeeded, Ending::CachePending].map(Ending::as_str)),
+            )
             .to_owned();
         let row = retrying!(self, self.db.fetch_optional(&self.db.query(&select)).await)?;
         row.map_or(Ok(0), |row| amount(&row, 0)).map_err(crate::told)
@@ -186,6 +188,28 @@ impl Store {
         }
     }
 
+    /// Stores an outcome with its entry and with what it left to be done in a cache.
+    async fn finish_once(
+        &self,
+        id: &str,
+        update: &UpdateStatement,
+        outcome: &Outcome,
+        draft: &Draft,
+        now: DateTime<Utc>,
+    ) -> Result<bool, DbError> {
+        let mut tx = self.db.begin().await?;
+        if tx.execute(&tx.query(update)).await? != 1 {
+            return Ok(false);
+        }
+        let select = compensations().and_where(Expr::col("id").eq(id)).to_owned();
+        if let Some(finished) = first(&mut tx, &select).await? {
+            caches::keep_pending(&mut tx, &finished, outcome, now).await?;
+        }
+        audit::append(&mut tx, draft).await?;
+        tx.commit().await?;
+        Ok(true)
+    }
+
     /// Changes one row and writes the entry with it; neither when no row matches. Whether one did.
     pub(crate) async fn change_audited(
         &self,
@@ -212,6 +236,16 @@ async fn first(tx: &mut Tx, select: &SelectStatement) -> Result<Option<Compensat
     tx.fetch_optional(&tx.query(select)).await?.as_ref().map(compensation).transpose()
 }
 
+/// The stored outcome of one compensation.
+pub(crate) async fn outcome(tx: &mut Tx, id: &str) -> Result<Option<Outcome>, DbError> {
+    let select = compensations().and_where(Expr::col("id").eq(id)).to_owned();
+    Ok(first(tx, &select).await?.and_then(|compensation| compensation.outcome))
+}
+
+pub(crate) fn by_id(id: &str) -> UpdateStatement {
+    Query::update().table("compensations").and_where(Expr::col("id").eq(id)).to_owned()
+}
+
 fn command_ref(intent: &Compensation) -> String {
     reference(&[&intent.actor, &intent.command.key])
 }
@@ -229,20 +263,11 @@ fn by_command(command_ref: &str) -> SelectStatement {
 
 /// A change that only the owner of an unfinished compensation makes.
 fn owned(id: &str, owner: &str) -> UpdateStatement {
-    Query::update()
-        .table("compensations")
-        .and_where(Expr::col("id").eq(id))
-        .and_where(Expr::col("owner").eq(owner))
-        .and_where(Expr::col("finished_at").is_null())
-        .to_owned()
+    by_id(id).and_where(Expr::col("owner").eq(owner)).and_where(Expr::col("finished_at").is_null()).to_owned()
 }
 
 fn late_check(id: &str, at: Option<i64>) -> UpdateStatement {
-    Query::update()
-        .table("compensations")
-        .value("late_check_at", at)
-        .and_where(Expr::col("id").eq(id))
-        .to_owned()
+    by_id(id).value("late_check_at", at).to_owned()
 }
 
 fn insert(intent: &Compensation) -> Result<InsertStatement, DbError> {

@@ -5,6 +5,7 @@
 
 mod alerts;
 mod audit;
+mod caches;
 mod codec;
 mod compensations;
 mod evidence;

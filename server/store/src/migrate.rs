@@ -32,7 +32,7 @@ macro_rules! migration {
     };
 }
 
-const MIGRATIONS: &[Migration] = &[migration!(1, "0001_console")];
+const MIGRATIONS: &[Migration] = &[migration!(1, "0001_console"), migration!(2, "0002_cache")];
 
 impl Migration {
     fn text(&self, dialect: Dialect) -> &'static str {
@@ -182,8 +182,8 @@ mod tests {
     use super::*;
 
     const EXTRA: Migration = Migration {
-        version: 2,
-        name: "0002_extra",
+        version: 3,
+        name: "0003_extra",
         sqlite: "CREATE TABLE extra (id TEXT);\n",
         postgres: "CREATE TABLE extra (id TEXT);\n",
         mysql: "CREATE TABLE extra (id TEXT);\n",
@@ -208,7 +208,7 @@ mod tests {
     #[tokio::test]
     async fn migrating_twice_does_nothing_the_second_time() {
         for TestDb { db, .. } in &each_database().await {
-            assert_eq!(migrate(db).await.unwrap(), ["0001_console"]);
+            assert_eq!(migrate(db).await.unwrap(), ["0001_console", "0002_cache"]);
             assert!(migrate(db).await.unwrap().is_empty());
         }
     }
@@ -219,20 +219,21 @@ mod tests {
             let others = futures::future::join_all((0..4).map(|_| test.reopen())).await;
             let all = futures::future::join_all(others.iter().map(migrate)).await;
             let applied: usize = all.into_iter().map(|outcome| outcome.unwrap().len()).sum();
-            assert_eq!(applied, 1, "{}", test.db.dialect());
+            assert_eq!(applied, MIGRATIONS.len(), "{}", test.db.dialect());
         }
     }
 
     #[tokio::test]
     async fn a_newer_store_and_a_changed_step_are_refused() {
         for TestDb { db, .. } in &each_database().await {
-            let longer = [migration!(1, "0001_console"), EXTRA];
-            assert_eq!(migrate_to(db, &longer).await.unwrap(), ["0001_console", "0002_extra"]);
-            assert!(matches!(migrate(db).await, Err(MigrateError::Newer { found: 2, known: 1 })));
+            let longer = [migration!(1, "0001_console"), migration!(2, "0002_cache"), EXTRA];
+            assert_eq!(migrate_to(db, &longer).await.unwrap(), ["0001_console", "0002_cache", "0003_extra"]);
+            assert!(matches!(migrate(db).await, Err(MigrateError::Newer { found: 3, known: 2 })));
             let other = "CREATE TABLE extra (id INT);\n";
             let changed = Migration { sqlite: other, postgres: other, mysql: other, ..EXTRA };
-            let outcome = migrate_to(db, &[migration!(1, "0001_console"), changed]).await;
-            assert!(matches!(outcome, Err(MigrateError::Changed { name: "0002_extra" })));
+            let outcome =
+                migrate_to(db, &[migration!(1, "0001_console"), migration!(2, "0002_cache"), changed]).await;
+            assert!(matches!(outcome, Err(MigrateError::Changed { name: "0003_extra" })));
             assert!(migrate_to(db, &longer).await.unwrap().is_empty(), "the lock was given back");
         }
     }

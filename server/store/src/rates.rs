@@ -7,7 +7,7 @@ use chrono::{DateTime, Utc};
 use db::{DbError, Dialect, Row, Tx};
 use domain::clock::millis;
 use domain::ports::RateStore;
-use domain::rates::{BizTypeSeries, Bucket, Happening, RateScope, Report, Span, StuckSample, Totals};
+use domain::rates::{BizTypeSeries, Bucket, Count, Happening, RateScope, Report, Span, StuckSample, Totals};
 use sea_query::{Condition, Expr, ExprTrait, OnConflict, Order, Query, SelectStatement};
 
 use crate::codec::{amount, minute_of, minute_start};
@@ -124,7 +124,7 @@ impl Store {
         if !tx.insert_if_absent(&seen).await? {
             return Ok(false);
         }
-        add_counts(&mut tx, report).await?;
+        add_counts(&mut tx, &report.counts).await?;
         tx.commit().await?;
         Ok(true)
     }
@@ -148,11 +148,11 @@ impl Store {
     }
 }
 
-/// Adds a report's counts, in one order for all reporters, so that they queue instead of deadlocking.
-async fn add_counts(tx: &mut Tx, report: &Report) -> Result<(), DbError> {
+/// Adds counts, in one order for all reporters, so that they queue instead of deadlocking.
+pub(crate) async fn add_counts(tx: &mut Tx, reported: &[Count]) -> Result<(), DbError> {
     let mut counts: BTreeMap<(i64, &str, &str, Happening), i64> = BTreeMap::new();
     let mut biz_types: BTreeSet<(&str, &str)> = BTreeSet::new();
-    for count in &report.counts {
+    for count in reported {
         let key = (minute_of(count.at), count.source.as_str(), count.biz_type.as_str(), count.outcome);
         *counts.entry(key).or_default() += i64::from(count.count);
         biz_types.insert((&count.source, &count.biz_type));

@@ -6,7 +6,7 @@ use domain::actions::Action;
 use domain::audit::Draft;
 use domain::compensation::{Compensation, Outcome, Phase, Plan, ReplayAnswer};
 use domain::evidence::Finding;
-use domain::ports::{Applied, Begun, Change, CompensationStore, Source};
+use domain::ports::{Applied, Begun, Cache, Change, CompensationStore, Source};
 use domain::record::{Place, RecordDetail, RecordFilter, RecordId, RecordRow, Version};
 use domain::source::SourceStatus;
 use domain::{Error, Result};
@@ -131,6 +131,10 @@ impl Source for TrappedSource {
 
     fn replay_timeout(&self, record: &RecordRow) -> Duration {
         self.inner.replay_timeout(record)
+    }
+
+    fn cache(&self) -> Option<&dyn Cache> {
+        self.inner.cache()
     }
 }
 

@@ -1,5 +1,6 @@
-//! Request and response: masked unless this one page was asked to reveal them by somebody who may.
+//! Request, response and cached value: masked unless this one page was asked to reveal them by somebody who may.
 
+use super::cache;
 use crate::components::body_view::BodyView;
 use crate::components::icon::Icon;
 use crate::context::Visit;
@@ -10,6 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use domain::record::{Body, RecordDetail};
 use domain::roles::{Actor, Permission};
+use domain::services::records::RecordView;
 use domain::{json, redact};
 use leptos::prelude::*;
 use std::fmt::Write;
@@ -33,9 +35,10 @@ struct Showing<'a> {
 pub fn panels(
     visit: &Visit,
     actor: &Actor,
-    masked: &RecordDetail,
+    view: &RecordView,
     revealed: Option<domain::Result<RecordDetail>>,
 ) -> AnyView {
+    let masked = &view.detail;
     let t = &visit.texts().record;
     let (detail, refusal) = match &revealed {
         Some(Ok(detail)) => (detail, None),
@@ -45,10 +48,16 @@ pub fn panels(
     let refusal = refusal
         .map(|text| view! { <p class="note bad" role="alert">{Icon::Warning.view()}<span>{text}</span></p> });
     let showing = Showing { visit, actor, detail, revealed: matches!(revealed, Some(Ok(_))) };
+    let cached = cache::value(view).map(|value| {
+        let body = Body::Stored(value.to_vec());
+        let title = visit.texts().cache.value;
+        view! { <div id="cache">{panel(showing, "cache-value", title, &body, "cache")}</div> }
+    });
     view! {
         {refusal}
         <div id="request">{panel(showing, "request-body", t.request, &detail.request, "request")}</div>
         <div id="response">{panel(showing, "response-body", t.response, &detail.response, "response")}</div>
+        {cached}
     }
     .into_any()
 }

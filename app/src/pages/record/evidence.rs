@@ -211,7 +211,7 @@ fn around(visit: &Visit, view: &RecordView) -> AnyView {
     });
     view! {
         <dl class="kv pad">
-            {line(t.cache, t.no_cache.into_any())}
+            {line(t.cache, super::cache::line(visit, view))}
             {line(t.lease, lease(visit, view))}
             {evidence}
         </dl>

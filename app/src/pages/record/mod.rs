@@ -2,6 +2,7 @@
 
 mod actions;
 mod bodies;
+mod cache;
 mod evidence;
 mod identity;
 mod notices;
@@ -61,7 +62,7 @@ fn sheet(
             <div class="stack">
                 {live_at("record-identity", &topics, version.clone(), identity::panel(visit, view))}
                 {live_at("record-timeline", &topics, version.clone(), timeline::panel(visit, view))}
-                {bodies::panels(visit, actor, &view.detail, revealed)}
+                {bodies::panels(visit, actor, view, revealed)}
             </div>
             <div class="aside">{live_at("record-side", &topics, version, side)}</div>
         </div>
@@ -117,7 +118,8 @@ fn version(view: &RecordView) -> String {
     let evidence = view.evidence.as_ref().map(|evidence| &evidence.id);
     let running = view.running.as_ref().map(|running| &running.id);
     let version = view.detail.row.version.to_string();
-    encode_cursor(&(version, evidence, view.evidence_is_fresh, running, view.history.len()))
+    let cache = cache::version(view);
+    encode_cursor(&(version, evidence, view.evidence_is_fresh, running, view.history.len(), cache))
 }
 
 #[cfg(test)]

@@ -1,5 +1,7 @@
-//! What must be known before anything else: somebody is settling the record, or an outcome is in doubt.
+//! What must be known before anything else: somebody is settling the record, or an outcome is in doubt, the cache says
+//! something else.
 
+use super::cache;
 use super::timeline::who;
 use crate::components::icon::Icon;
 use crate::components::time;
@@ -12,10 +14,12 @@ use domain::services::records::{Event, RecordView};
 use leptos::prelude::*;
 
 pub fn notices(visit: &Visit, view: &RecordView) -> Option<AnyView> {
-    match &view.running {
+    let settling = match &view.running {
         Some(running) => Some(being_settled(visit, running)),
         None => in_doubt(view).map(|(action, by)| doubt(visit, action, by)),
-    }
+    };
+    let cache = cache::notices(visit, view);
+    (settling.is_some() || cache.is_some()).then(|| view! { {settling}{cache} }.into_any())
 }
 
 /// The last compensation, when nobody knows whether it took effect and the record does not say success either.

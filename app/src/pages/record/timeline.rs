@@ -88,6 +88,12 @@ fn words(visit: &Visit, happened: &Happened) -> (&'static str, AnyView) {
                 view! { {line}" "<strong>{words::ending(texts, *ending)}</strong>{english(visit, message)} };
             (ending_dot(*ending), text.into_any())
         }
+        Event::CacheChangePending { message } => {
+            ("", view! { {texts.cache.pending_event}{english(visit, message)} }.into_any())
+        }
+        Event::CacheChangeConfirmed { attempts } => {
+            ("good", texts.cache.confirmed_event(u64::from(*attempts) + 1).into_any())
+        }
     }
 }
 
@@ -115,6 +121,7 @@ fn ending_dot(ending: Ending) -> &'static str {
     match ending {
         Ending::Succeeded => "good",
         Ending::InDoubt => "bad",
+        Ending::CachePending => "processing",
         Ending::Refused | Ending::Failed => "",
     }
 }

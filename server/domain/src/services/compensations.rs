@@ -1,16 +1,19 @@
 //! Settling one record: intent before the effect, compare-and-set, read back, outcome after.
 //!
 //! Promises held here: nothing is done without fresh evidence; the same command has one effect and one answer;
-//! the intent is stored before and the outcome after; "succeeded" is said only of a record that was read back so.
+//! the intent is stored before and the outcome after; "succeeded" is said only of a record that was read back so, and
+//! of its cache entry where it has one.
 
+use super::caches::make_agree;
 use super::records::RecordService;
 use crate::actions::{Action, Known, Permit, Situation, by_verdict, permit};
 use crate::audit::Draft;
+use crate::cache::CacheEnd;
 use crate::compensation::{Command, Compensation, Ending, Outcome, Phase, Plan, ReplayAnswer, Settled};
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::ports::{Applied, Begun, Change, Runtime, Source, Topic};
-use crate::record::{RecordDetail, RecordRow, State, Version};
+use crate::record::{RecordDetail, RecordId, RecordRow, State, Version};
 use crate::roles::{Actor, Permission};
 use chrono::{DateTime, Duration, Utc};
 use futures::channel::oneshot;
@@ -211,9 +214,8 @@ impl CompensationService {
                 Err(error) => return look(source, intent, &error.to_string()).await,
             }
             if !self.still_mine(intent, Phase::Prepared).await {
-                return lost(
-                    "The record was prepared, but this process lost its lease before sending; nothing was sent.",
-                );
+                let trouble = "The record was prepared, but this process lost its lease; nothing was sent.";
+                return unsent(source, intent, trouble).await;
             }
         }
         if source.prepare_of(&record.row).is_none()
@@ -221,8 +223,15 @@ impl CompensationService {
         {
             return outcome;
         }
+        // A service that is asked again looks into its cache first.
+        if let Some(CacheEnd::Pending { why }) = cache_follows(source, &intent.command.record).await {
+            let trouble =
+                format!("Nothing was sent, because the record's cache entry does not follow it: {why}.");
+            return unsent(source, intent, &trouble).await;
+        }
         if !self.still_mine(intent, Phase::Sending).await {
-            return lost("This process lost its lease before sending; nothing was sent.");
+            return unsent(source, intent, "This process lost its lease before sending; nothing was sent.")
+                .await;
         }
         let answer = source.replay(record).await;
         self.judge_replay(source, intent, answer).await
@@ -254,14 +263,16 @@ impl CompensationService {
         }
         let row = record.ok().map(|detail| detail.row);
         let (ending, message) = replay_ending(&answer, row.as_ref().map(|row| row.state));
-        Outcome { ending, message, record: row, replay: Some(answer), error: None }
+        Outcome { ending, message, record: row, replay: Some(answer), error: None, cache: None }
     }
 
     /// Stores the outcome and answers with what is stored, whoever stored it.
     pub(super) async fn conclude(&self, intent: Compensation, outcome: Outcome) -> Result<Settled> {
+        let outcome = self.with_cache(&intent, outcome).await;
         let now = self.records.clock.now();
         let draft = self.outcome_draft(&intent, &outcome);
-        let timed_out = outcome.ending == Ending::Succeeded && intent.command.action == Action::MarkTimedOut;
+        let done = matches!(outcome.ending, Ending::Succeeded | Ending::CachePending);
+        let timed_out = done && intent.command.action == Action::MarkTimedOut;
         let late_check_at = timed_out.then(|| now + self.late_check_after);
         let store = &self.records.compensations;
         if !store.finish(&intent.id, &self.owner, &outcome, &draft, now, late_check_at).await? {
@@ -273,6 +284,19 @@ impl CompensationService {
         stored.and_then(|compensation| compensation.answer()).unwrap_or_else(|| {
             Err(Error::internal("The outcome is not stored yet; send the same command again."))
         })
+    }
+
+    /// The cache follows the table, once the table is changed and whoever changed it.
+    async fn with_cache(&self, intent: &Compensation, outcome: Outcome) -> Outcome {
+        let record = &intent.command.record;
+        if !may_have_changed(intent, &outcome) {
+            return outcome;
+        }
+        let Ok(source) = self.records.sources.get(&record.source) else { return outcome };
+        match cache_follows(source.as_ref(), record).await {
+            Some(cache) => outcome.with_cache(cache),
+            None => outcome,
+        }
     }
 
     /// Another process resolved this one while it was merely slow. If the two saw different things, the trail says so.
@@ -351,6 +375,29 @@ fn same_version(seen: &Version, row: &RecordRow) -> Result<()> {
     }
 }
 
+/// Brings the record's cache entry to agree with it; `None` when the source has no cache.
+async fn cache_follows(source: &dyn Source, record: &RecordId) -> Option<CacheEnd> {
+    let cache = source.cache()?;
+    Some(make_agree(source, cache, record).await)
+}
+
+/// Whether the record may be another than the one the command was about.
+fn may_have_changed(intent: &Compensation, outcome: &Outcome) -> bool {
+    let differs = |row: &RecordRow| row.version != intent.command.if_version;
+    match outcome.ending {
+        Ending::Succeeded | Ending::CachePending => true,
+        Ending::InDoubt => outcome.record.as_ref().is_none_or(differs),
+        Ending::Failed => outcome.record.as_ref().is_some_and(differs),
+        Ending::Refused => false,
+    }
+}
+
+/// A replay that ended before sending; the record may have been prepared for it.
+async fn unsent(source: &dyn Source, intent: &Compensation, message: &str) -> Outcome {
+    let record = source.get(&intent.command.record).await.ok().map(|detail| detail.row);
+    Outcome { record, ..lost(message) }
+}
+
 /// The outcome of a compare-and-set that changed nothing; `None` when it changed the row.
 fn refused(applied: Applied) -> Option<Outcome> {
     let (message, record, error) = match applied {
@@ -368,7 +415,7 @@ fn refused(applied: Applied) -> Option<Outcome> {
             (message, None, error)
         }
     };
-    Some(Outcome { ending: Ending::Refused, message, record, replay: None, error: Some(error) })
+    Some(Outcome { ending: Ending::Refused, message, record, replay: None, error: Some(error), cache: None })
 }
 
 /// A replay that changes nothing first has no compare-and-set to lean on: look at record and business data once more.
@@ -403,6 +450,7 @@ pub(super) async fn look(source: &dyn Source, intent: &Compensation, trouble: &s
             record: Some(detail.row),
             replay: None,
             error: None,
+            cache: None,
         },
         Ok(detail) if detail.row.version == intent.command.if_version => Outcome {
             ending: Ending::Failed,
@@ -410,6 +458,7 @@ pub(super) async fn look(source: &dyn Source, intent: &Compensation, trouble: &s
             record: Some(detail.row),
             replay: None,
             error: None,
+            cache: None,
         },
         Ok(detail) => in_doubt(trouble, Some(detail.row)),
         Err(_) => in_doubt(trouble, None),
@@ -425,6 +474,7 @@ fn in_doubt(trouble: &str, record: Option<RecordRow>) -> Outcome {
         record,
         replay: None,
         error: None,
+        cache: None,
     }
 }
 
@@ -437,7 +487,14 @@ pub(super) fn is_as_planned(detail: &RecordDetail, plan: &Plan) -> bool {
 }
 
 fn lost(message: &str) -> Outcome {
-    Outcome { ending: Ending::Failed, message: message.to_owned(), record: None, replay: None, error: None }
+    Outcome {
+        ending: Ending::Failed,
+        message: message.to_owned(),
+        record: None,
+        replay: None,
+        error: None,
+        cache: None,
+    }
 }
 
 /// What a replay came to, by its answer and the state the record reads back with.

@@ -2,6 +2,7 @@
 
 pub mod alerts;
 pub mod audit;
+pub mod caches;
 pub mod compensations;
 pub mod rates;
 pub mod records;

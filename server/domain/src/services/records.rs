@@ -2,12 +2,15 @@
 
 use crate::actions::{Action, Known, Permit, Situation, permit, recommended};
 use crate::audit::Draft;
+use crate::cache::{CacheChange, Cached};
 use crate::clock::{Clock, Ids};
 use crate::compensation::{Compensation, Ending};
 use crate::error::{Error, Result};
 use crate::evidence::{Evidence, Verdict};
 use crate::page::{Limit, decode_cursor, encode_cursor};
-use crate::ports::{AuditStore, CompensationStore, Events, EvidenceStore, Source, Sources, Topic};
+use crate::ports::{
+    AuditStore, CacheStore, CompensationStore, Events, EvidenceStore, Source, Sources, Topic,
+};
 use crate::record::{Place, RecordDetail, RecordFilter, RecordId, RecordRow, State};
 use crate::roles::{Actor, Permission};
 use crate::source::SourceStatus;
@@ -69,6 +72,14 @@ pub enum Event {
         ending: Ending,
         message: String,
     },
+    /// The cache entry could not be confirmed with the compensation.
+    CacheChangePending {
+        message: String,
+    },
+    /// Record and cache entry were read back and agree, after so many more tries.
+    CacheChangeConfirmed {
+        attempts: u32,
+    },
 }
 
 /// Everything the record page shows.
@@ -81,6 +92,10 @@ pub struct RecordView {
     pub offers: Vec<Offer>,
     /// The unfinished compensation, if somebody is settling the record.
     pub running: Option<Compensation>,
+    /// What the cache holds for the record; `None` = the source has no cache.
+    pub cached: Option<Cached>,
+    /// The oldest cache change of this record that is still tried.
+    pub cache_pending: Option<CacheChange>,
     /// Oldest first.
     pub history: Vec<Happened>,
 }
@@ -96,6 +111,7 @@ pub struct RecordService {
     pub sources: Sources,
     pub evidence: Arc<dyn EvidenceStore>,
     pub compensations: Arc<dyn CompensationStore>,
+    pub caches: Arc<dyn CacheStore>,
     pub audit: Arc<dyn AuditStore>,
     pub events: Arc<dyn Events>,
     pub clock: Arc<dyn Clock>,
@@ -178,7 +194,12 @@ impl RecordService {
     /// One record with its evidence, the offered actions and its timeline.
     pub async fn view(&self, actor: &Actor, id: &RecordId) -> Result<RecordView> {
         actor.require(Permission::Read)?;
-        let mut detail = self.sources.get(&id.source)?.get(id).await?;
+        let source = self.sources.get(&id.source)?;
+        let mut detail = source.get(id).await?;
+        let cached = match source.cache() {
+            Some(cache) => Some(cache.read(&detail.row).await),
+            None => None,
+        };
         let checks = self.evidence.history(id, HISTORY).await?;
         let settlings = self.compensations.history(id, HISTORY).await?;
         let running = settlings.iter().find(|settling| settling.outcome.is_none()).cloned();
@@ -187,9 +208,20 @@ impl RecordService {
         detail.row.verdict_at = evidence.as_ref().map(|evidence| evidence.checked_at);
         let known = Known::of(evidence.as_ref(), self.clock.now());
         let offers = offers(actor, &detail, running.is_some(), known);
-        let history = timeline(&detail, &checks, &settlings);
+        let changes = self.caches.changes_of(id, HISTORY).await?;
+        let history = timeline(&detail, &checks, &settlings, &changes);
+        let cache_pending = changes.into_iter().rev().find(|change| change.confirmed_at.is_none());
         let evidence_is_fresh = matches!(known, Known::Fresh(_));
-        Ok(RecordView { detail, evidence, evidence_is_fresh, offers, running, history })
+        Ok(RecordView {
+            detail,
+            evidence,
+            evidence_is_fresh,
+            offers,
+            running,
+            cached,
+            cache_pending,
+            history,
+        })
     }
 
     /// Reads the business tables for one record and stores what was seen.
@@ -262,7 +294,12 @@ fn sort(rows: &mut [RecordRow], oldest_first: bool) {
     });
 }
 
-fn timeline(detail: &RecordDetail, checks: &[Evidence], settlings: &[Compensation]) -> Vec<Happened> {
+fn timeline(
+    detail: &RecordDetail,
+    checks: &[Evidence],
+    settlings: &[Compensation],
+    changes: &[CacheChange],
+) -> Vec<Happened> {
     let row = &detail.row;
     let mut lines: Vec<Happened> = Vec::new();
     let mut add = |at: Option<DateTime<Utc>>, what: Event| {
@@ -287,6 +324,10 @@ fn timeline(detail: &RecordDetail, checks: &[Evidence], settlings: &[Compensatio
             let (ending, message) = (outcome.ending, outcome.message.clone());
             add(settling.finished_at, Event::CompensationEnded { action, by, ending, message });
         }
+    }
+    for change in changes {
+        add(Some(change.since), Event::CacheChangePending { message: change.why.clone() });
+        add(change.confirmed_at, Event::CacheChangeConfirmed { attempts: change.attempts });
     }
     lines.sort_by_key(|line| line.at);
     lines

@@ -85,7 +85,7 @@ async fn resolve(source: &dyn Source, compensation: &Compensation) -> Option<Out
             let row = detail.ok().map(|detail| detail.row);
             let unanswered = ReplayAnswer::Unanswered { message: "the console stopped while sending".into() };
             let (ending, message) = replay_ending(&unanswered, row.as_ref().map(|row| row.state));
-            Outcome { ending, message, record: row, replay: Some(unanswered), error: None }
+            Outcome { ending, message, record: row, replay: Some(unanswered), error: None, cache: None }
         }
         Phase::Intended | Phase::Prepared if is_replay => Outcome {
             ending: Ending::Failed,
@@ -95,6 +95,7 @@ async fn resolve(source: &dyn Source, compensation: &Compensation) -> Option<Out
             record: detail.ok().map(|detail| detail.row),
             replay: None,
             error: None,
+            cache: None,
         },
         Phase::Intended | Phase::Prepared | Phase::Done => {
             look(source, compensation, "the console stopped before it changed the record").await

@@ -4,6 +4,7 @@ use async_trait::async_trait;
 use chrono::{DateTime, Duration, Utc};
 use domain::actions::{Action, by_verdict};
 use domain::audit::{AuditFilter, Draft, Entry};
+use domain::cache::{CacheAbout, CacheChange, CacheEnd, CacheEntry, Cached, Disagreement, Held, Pace, Step};
 use domain::clock::{Clock, Ids};
 use domain::compensation::{Command, Compensation, Outcome, Phase, Plan, ReplayAnswer};
 use domain::error::{Error, Result};
@@ -14,6 +15,7 @@ use domain::record::{
     Abilities, Body, Place, RecordDetail, RecordFilter, RecordId, RecordRow, State, Version,
 };
 use domain::roles::{Actor, Role};
+use domain::services::caches::CacheService;
 use domain::services::compensations::CompensationService;
 use domain::services::records::RecordService;
 use domain::source::SourceStatus;
@@ -115,6 +117,7 @@ pub struct FakeSource {
     pub clock: Arc<TestClock>,
     pub on_apply: Mutex<Fault>,
     pub on_replay: Mutex<Fault>,
+    pub cache: FakeCache,
     /// Whether the service runs a replayed request that reaches it.
     pub service_runs: bool,
 }
@@ -145,6 +148,64 @@ impl FakeSource {
 
     pub fn table(&self) -> Table {
         self.table.lock().unwrap().clone()
+    }
+}
+
+/// The entry beside the one record.
+#[derive(Default)]
+pub struct FakeCache {
+    /// `None` = no entry.
+    pub entry: Mutex<Option<State>>,
+    pub on_change: Mutex<Fault>,
+    pub is_down: Mutex<bool>,
+    pub changes: AtomicU64,
+}
+
+#[async_trait]
+impl Cache for FakeCache {
+    fn about(&self) -> CacheAbout {
+        let pace = Pace { window: std::time::Duration::from_secs(3_600), records_per_second: 10 };
+        CacheAbout { address: "memory".into(), key: "idem:{key}".into(), pace: Some(pace) }
+    }
+
+    async fn ping(&self) -> Result<(), String> {
+        if *self.is_down.lock().unwrap() { Err("it is down".into()) } else { Ok(()) }
+    }
+
+    async fn read(&self, _: &RecordRow) -> Cached {
+        let held = match (self.ping().await, *self.entry.lock().unwrap()) {
+            (Err(why), _) => Held::Unknown(why),
+            (Ok(()), None) => Held::Nothing,
+            (Ok(()), Some(state)) => {
+                let value = state.as_str().into();
+                Held::Entry(CacheEntry { value, ttl: None, native: None, means: vec![state] })
+            }
+        };
+        Cached { key: "idem:k".into(), held }
+    }
+
+    async fn make_agree(&self, record: &RecordDetail) -> Step {
+        let fault = *self.on_change.lock().unwrap();
+        if let Err(error) = fault.before().await {
+            return Step::Kept(error.to_string());
+        }
+        if let Err(why) = self.ping().await {
+            return Step::Kept(why);
+        }
+        let step = {
+            let mut entry = self.entry.lock().unwrap();
+            if entry.is_none_or(|state| state == record.row.state) {
+                Step::Agrees
+            } else {
+                *entry = None;
+                self.changes.fetch_add(1, Ordering::SeqCst);
+                Step::Changed
+            }
+        };
+        match fault.after().await {
+            Ok(()) => step,
+            Err(error) => Step::Kept(error.to_string()),
+        }
     }
 }
 
@@ -244,6 +305,10 @@ impl Source for FakeSource {
     fn replay_timeout(&self, _: &RecordRow) -> std::time::Duration {
         std::time::Duration::from_secs(10)
     }
+
+    fn cache(&self) -> Option<&dyn Cache> {
+        Some(&self.cache)
+    }
 }
 
 fn finding(effects: u32) -> Finding {
@@ -263,6 +328,10 @@ pub struct FakeStore {
     pub evidence: Mutex<Vec<Evidence>>,
     pub compensations: Mutex<Vec<Compensation>>,
     pub audit: Mutex<Vec<Entry>>,
+    pub cache_changes: Mutex<Vec<CacheChange>>,
+    pub disagreements: Mutex<Vec<Disagreement>>,
+    /// How often a disagreement was counted.
+    pub counted: AtomicU64,
     pub on_finish: Mutex<Fault>,
     pub on_advance: Mutex<Fault>,
 }
@@ -352,6 +421,17 @@ impl CompensationStore for FakeStore {
         };
         if stored {
             self.seal(audit);
+            if let Some(CacheEnd::Pending { why }) = &outcome.cache {
+                self.cache_changes.lock().unwrap().push(CacheChange {
+                    compensation_id: id.to_owned(),
+                    record: record_id(),
+                    since: now,
+                    attempts: 0,
+                    why: why.clone(),
+                    next_at: Some(now),
+                    confirmed_at: None,
+                });
+            }
         }
         fault.after().await?;
         Ok(stored)
@@ -392,6 +472,91 @@ impl CompensationStore for FakeStore {
     }
 
     async fn end_late_check(&self, _: &str, _: Option<&Draft>) -> Result<()> {
+        Ok(())
+    }
+}
+
+#[async_trait]
+impl CacheStore for FakeStore {
+    async fn take_changes(&self, now: DateTime<Utc>, next: DateTime<Utc>) -> Result<Vec<CacheChange>> {
+        let mut all = self.cache_changes.lock().unwrap();
+        let due =
+            all.iter_mut().filter(|change| change.confirmed_at.is_none() && change.next_at <= Some(now));
+        Ok(due
+            .map(|change| std::mem::replace(change, CacheChange { next_at: Some(next), ..change.clone() }))
+            .collect())
+    }
+
+    async fn postpone_change(&self, id: &str, why: &str, next: DateTime<Utc>) -> Result<()> {
+        let mut all = self.cache_changes.lock().unwrap();
+        for change in all.iter_mut().filter(|change| change.compensation_id == id) {
+            change.attempts += 1;
+            (change.why, change.next_at) = (why.to_owned(), Some(next));
+        }
+        Ok(())
+    }
+
+    async fn confirm_change(&self, id: &str, at: DateTime<Utc>, audit: &Draft) -> Result<bool> {
+        let mut all = self.cache_changes.lock().unwrap();
+        let open =
+            all.iter_mut().find(|change| change.compensation_id == id && change.confirmed_at.is_none());
+        let Some(change) = open else { return Ok(false) };
+        (change.next_at, change.confirmed_at) = (None, Some(at));
+        for done in self.compensations.lock().unwrap().iter_mut().filter(|c| c.id == id) {
+            done.outcome = done.outcome.take().map(Outcome::cache_confirmed);
+        }
+        self.seal(audit);
+        Ok(true)
+    }
+
+    async fn changes_of(&self, _: &RecordId, _: usize) -> Result<Vec<CacheChange>> {
+        Ok(self.cache_changes.lock().unwrap().iter().rev().cloned().collect())
+    }
+
+    async fn pending_changes(&self) -> Result<Vec<(String, u64, DateTime<Utc>)>> {
+        let all = self.cache_changes.lock().unwrap();
+        let open: Vec<_> = all.iter().filter(|change| change.confirmed_at.is_none()).collect();
+        Ok(open
+            .first()
+            .map(|oldest| ("orders".to_owned(), open.len() as u64, oldest.since))
+            .into_iter()
+            .collect())
+    }
+
+    async fn note_disagreement(&self, disagreement: &Disagreement) -> Result<bool> {
+        let mut all = self.disagreements.lock().unwrap();
+        if all.iter().any(|listed| listed.record == disagreement.record) {
+            return Ok(false);
+        }
+        all.push(disagreement.clone());
+        self.counted.fetch_add(1, Ordering::SeqCst);
+        Ok(true)
+    }
+
+    async fn end_disagreement(&self, record: &RecordId) -> Result<()> {
+        self.disagreements.lock().unwrap().retain(|listed| listed.record != *record);
+        Ok(())
+    }
+
+    async fn disagreements(&self, _: &str, _: usize) -> Result<Vec<Disagreement>> {
+        Ok(self.disagreements.lock().unwrap().clone())
+    }
+
+    async fn disagreeing(&self) -> Result<Vec<(String, u64)>> {
+        Ok(vec![("orders".into(), self.disagreements.lock().unwrap().len() as u64)])
+    }
+
+    async fn take_walk(
+        &self,
+        _: &str,
+        _: &str,
+        _: DateTime<Utc>,
+        _: DateTime<Utc>,
+    ) -> Result<Option<Option<Place>>> {
+        Ok(Some(None))
+    }
+
+    async fn leave_walk(&self, _: &str, _: &str, _: Option<&Place>) -> Result<()> {
         Ok(())
     }
 }
@@ -441,6 +606,7 @@ impl World {
             clock: Arc::clone(&clock),
             on_apply: Mutex::default(),
             on_replay: Mutex::default(),
+            cache: FakeCache::default(),
             service_runs,
         };
         Self {
@@ -458,6 +624,7 @@ impl World {
             sources: Sources(Arc::from([source])),
             evidence: self.store.clone(),
             compensations: self.store.clone(),
+            caches: self.store.clone(),
             audit: self.store.clone(),
             events: Arc::new(Quiet),
             clock: self.clock.clone(),
@@ -470,6 +637,16 @@ impl World {
             owner: owner.into(),
             late_check_after: Duration::minutes(5),
         })
+    }
+
+    /// The background tasks of a process.
+    pub fn caches(&self, process: &CompensationService) -> CacheService {
+        CacheService {
+            records: Arc::clone(&process.records),
+            runtime: Arc::new(Tokio),
+            owner: process.owner.clone(),
+            compares_every: std::time::Duration::from_secs(10),
+        }
     }
 
     /// A command as an operator would send it now, on evidence taken now.

@@ -9,7 +9,7 @@ use store::Store;
 
 use crate::{again, at, draft, record, row, stores};
 
-fn intent(id: &str, actor: &str, command_key: &str, key: &str) -> Compensation {
+pub fn intent(id: &str, actor: &str, command_key: &str, key: &str) -> Compensation {
     let command = Command {
         key: command_key.into(),
         record: record(key),
@@ -38,17 +38,18 @@ fn intent(id: &str, actor: &str, command_key: &str, key: &str) -> Compensation {
     }
 }
 
-fn outcome(ending: Ending) -> Outcome {
+pub fn outcome(ending: Ending) -> Outcome {
     Outcome {
         ending,
         message: "done".into(),
         record: Some(row("k1", State::Timeout)),
         replay: Some(ReplayAnswer::Answered { status: 200 }),
         error: None,
+        cache: None,
     }
 }
 
-async fn begin(store: &Store, intent: &Compensation) -> Begun {
+pub async fn begin(store: &Store, intent: &Compensation) -> Begun {
     store.begin(intent, &draft("mark_timed_out.intended")).await.unwrap()
 }
 

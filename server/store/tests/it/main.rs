@@ -4,6 +4,7 @@
 
 mod alerts;
 mod audit;
+mod caches;
 mod compensations;
 mod evidence;
 mod rates;

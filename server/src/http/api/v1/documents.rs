@@ -4,9 +4,10 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use chrono::{DateTime, Utc};
 use domain::actions::{Action, Permit, recommended};
+use domain::cache::{Held, Standing};
 use domain::compensation::Compensation;
 use domain::evidence::{CheckRows, Comparison, Evidence, Finding, Reason, Verdict};
-use domain::record::{Body, RecordDetail, RecordRow};
+use domain::record::{Body, RecordDetail, RecordRow, State};
 use domain::redact;
 use domain::services::records::{Event, Happened, Offer, RecordView};
 use serde::Serialize;
@@ -22,8 +23,8 @@ pub struct RecordDocument {
     row: RecordRow,
     request: BodyDocument,
     response: BodyDocument,
-    /// The cache entry beside the record; null while the source has no cache attached.
-    cache: Option<serde_json::Value>,
+    /// The cache entry beside the record; null when the source has no cache attached.
+    cache: Option<CacheDocument>,
     /// Further mapped columns, in the mapping's order.
     facts: Vec<Fact>,
     /// The newest evidence about this version, fresh or not.
@@ -55,6 +56,35 @@ pub struct BodyDocument {
     truncated: bool,
     /// Why there is no content.
     detail: Option<String>,
+}
+
+/// What the source's cache holds for the record.
+#[derive(Serialize, ToSchema)]
+struct CacheDocument {
+    /// The key there; null when this record has none.
+    key: Option<String>,
+    /// Whether something is there; null when nobody could look.
+    found: Option<bool>,
+    standing: Standing,
+    /// The states that the entry can mean.
+    states: Vec<State>,
+    /// The cache's own spelling of the state.
+    native_state: Option<String>,
+    /// Null = no entry, or one without end.
+    ttl_seconds: Option<u64>,
+    value: BodyDocument,
+    /// Why the entry was not read.
+    detail: Option<String>,
+    /// The change that still has to be confirmed, if any.
+    pending: Option<PendingCacheChange>,
+}
+
+#[derive(Serialize, ToSchema)]
+struct PendingCacheChange {
+    compensation_id: String,
+    since: DateTime<Utc>,
+    attempts: u32,
+    detail: String,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -117,7 +147,8 @@ impl RecordDocument {
         let (request, response) =
             (BodyDocument::masked(&view.detail.request), BodyDocument::masked(&view.detail.response));
         let evidence = view.evidence.clone().map(EvidenceDocument::masked);
-        Self::of(view, request, response, evidence)
+        let cache = CacheDocument::of(&view, BodyDocument::masked);
+        Self::of(view, request, response, cache, evidence)
     }
 
     /// With the bodies of `detail`, whose reading was audited.
@@ -125,13 +156,15 @@ impl RecordDocument {
         let (request, response) =
             (BodyDocument::revealed(&detail.request), BodyDocument::revealed(&detail.response));
         let evidence = view.evidence.clone().map(EvidenceDocument::revealed);
-        Self::of(view, request, response, evidence)
+        let cache = CacheDocument::of(&view, BodyDocument::revealed);
+        Self::of(view, request, response, cache, evidence)
     }
 
     fn of(
         view: RecordView,
         request: BodyDocument,
         response: BodyDocument,
+        cache: Option<CacheDocument>,
         evidence: Option<EvidenceDocument>,
     ) -> Self {
         let RecordDetail { row, facts, read_at, .. } = view.detail;
@@ -139,7 +172,7 @@ impl RecordDocument {
             row,
             request,
             response,
-            cache: None,
+            cache,
             facts: facts.into_iter().map(|(name, value)| Fact { name, value }).collect(),
             evidence,
             evidence_is_fresh: view.evidence_is_fresh,
@@ -148,6 +181,38 @@ impl RecordDocument {
             history: view.history.into_iter().map(HappenedDocument::from).collect(),
             read_at,
         }
+    }
+}
+
+impl CacheDocument {
+    fn of(view: &RecordView, shown: fn(&Body) -> BodyDocument) -> Option<Self> {
+        let cached = view.cached.as_ref()?;
+        let (entry, detail) = match &cached.held {
+            Held::Nothing => (None, None),
+            Held::Entry(entry) => (Some(entry), None),
+            Held::Unreadable(why) | Held::Unknown(why) => (None, Some(why.clone())),
+        };
+        let value = entry.map_or(Body::Empty, |entry| Body::Stored(entry.value.clone()));
+        Some(Self {
+            key: Some(cached.key.clone()).filter(|key| !key.is_empty()),
+            found: match &cached.held {
+                Held::Nothing => Some(false),
+                Held::Entry(_) | Held::Unreadable(_) => Some(true),
+                Held::Unknown(_) => None,
+            },
+            standing: cached.standing(view.detail.row.state),
+            states: entry.map(|entry| entry.means.clone()).unwrap_or_default(),
+            native_state: entry.and_then(|entry| entry.native.clone()),
+            ttl_seconds: entry.and_then(|entry| entry.ttl).map(|ttl| ttl.as_secs()),
+            value: shown(&value),
+            detail,
+            pending: view.cache_pending.as_ref().map(|change| PendingCacheChange {
+                compensation_id: change.compensation_id.clone(),
+                since: change.since,
+                attempts: change.attempts,
+                detail: change.why.clone(),
+            }),
+        })
     }
 }
 
