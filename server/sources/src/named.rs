@@ -191,8 +191,11 @@ fn param(text: &str) -> Result<(Option<Param>, &str), String> {
     if matches!(&text[..end], "id" | "column") && text[end..].starts_with('.') {
         end += 1 + word(&text[end + 1..]);
     }
-    let param = Param::try_from(text[..end].to_owned()).map_err(|message| {
-        message.replace("a JSON pointer like /user/id", "a quoted JSON pointer like :\"/user/id\"")
+    let param = Param::try_from(text[..end].to_owned()).map_err(|_| {
+        format!(
+            "unknown parameter :{}; write :biz_no, :key, :biz_type, :id, :column.user_id or :\"/json/pointer\" into the request",
+            &text[..end]
+        )
     })?;
     Ok((Some(param), &text[end..]))
 }

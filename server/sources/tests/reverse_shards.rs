@@ -41,11 +41,12 @@ async fn sets(more: &str) -> Vec<Set> {
         each_database().await.into_iter().zip(each_database().await).zip(each_database().await)
     {
         let ds = [first, second];
-        for (database, tables) in ds.iter().zip([0..16, 16..32]) {
-            for n in tables {
+        let each = ds.iter().zip([0..16, 16..32]).flat_map(|(database, tables)| {
+            tables.map(move |n| async move {
                 database.run(&[&ORDERS.replace("t_order", &format!("t_order_{n}"))]).await;
-            }
-        }
+            })
+        });
+        futures::future::join_all(each).await;
         records.run(&["CREATE TABLE idempotent_record (idempotent_id VARCHAR(64) PRIMARY KEY, biz_type VARCHAR(64), biz_no VARCHAR(64), status VARCHAR(16), request_body TEXT, response_body TEXT, create_time TIMESTAMP NULL, update_time TIMESTAMP NULL)"]).await;
         let table = attach(records, "zone = \"UTC\"\n", &biz([&ds[0].url, &ds[1].url], more)).await;
         table.put(&rec("k", 3_600_000)).await;
@@ -187,4 +188,21 @@ async fn s61_a_route_may_be_an_expression_and_may_be_believed() {
         set.put(17, "N1", "PAID").await;
         assert_eq!(source.reverse_check(&record).await.verdict, Verdict::Found, "{dialect}");
     }
+}
+
+#[tokio::test]
+async fn c68_a_database_that_accepts_and_stays_silent_costs_one_timeout() {
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let silent = format!("mysql://root@{}/ds", listener.local_addr().unwrap());
+    let records = db::testkit::sqlite().await;
+    records.run(&["CREATE TABLE idempotent_record (idempotent_id TEXT PRIMARY KEY, biz_type TEXT, biz_no TEXT, status TEXT, request_body TEXT, response_body TEXT, create_time TEXT, update_time TEXT)"]).await;
+    let config =
+        biz([&silent, &silent], "concurrency = 64\n").replace("timeout = \"5s\"", "timeout = \"300ms\"");
+    let table = attach(records, MINIMAL, &config).await;
+    table.put(&rec("k", 3_600_000)).await;
+    let asked = tokio::time::Instant::now();
+    let seen = table.source.reverse_check(&table.get("k").await).await;
+    assert_eq!(seen.verdict, Verdict::Unavailable);
+    assert!(seen.explanation().contains("32 of 32 shards not reached"), "{}", seen.explanation());
+    assert!(asked.elapsed().as_secs() < 5, "{:?}", asked.elapsed());
 }

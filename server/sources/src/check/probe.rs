@@ -3,9 +3,11 @@
 use super::Report;
 use crate::attached::Attached;
 use crate::config::Biz;
+use crate::judge::combine;
 use crate::named::{Param, Statement};
 use crate::reverse::{Check, Subject, is_primary};
 use db::{Db, DbError, Tx};
+use domain::evidence::Verdict;
 use domain::ports::Source;
 use domain::record::{RecordDetail, RecordFilter};
 
@@ -44,6 +46,9 @@ async fn probe(
     report: &mut Report,
 ) -> Vec<String> {
     let name = format!("{} / {}", biz.name, check.label);
+    if check.statements(&source.db).is_empty() {
+        return endpoint(source, check, &name, record, report).await;
+    }
     match columns(source, check, record).await {
         Ok(columns) => {
             let config = &check.config;
@@ -89,6 +94,37 @@ async fn probe(
     }
 }
 
+/// Asks a query endpoint about a record: only its own answer shows whether the rules fit.
+async fn endpoint(
+    source: &Attached,
+    check: &Check,
+    name: &str,
+    record: Option<&RecordDetail>,
+    report: &mut Report,
+) -> Vec<String> {
+    let place = check.servers(&source.db).join(", ");
+    match record {
+        None => report.warn(
+            "reverse_check",
+            format!("{name} could not be tried: there is no record of this biz_type yet"),
+            format!("check again when there are records to ask {place} about"),
+        ),
+        Some(record) => {
+            let finding = combine(vec![check.ask(&source.db, &Subject::of(record)).await], place.clone());
+            let said = format!("{name} asks {place}: {} ({})", finding.verdict, finding.explanation());
+            match finding.verdict {
+                Verdict::Unavailable => report.warn(
+                    "reverse_check",
+                    said,
+                    "correct url, headers and sign, or add a rule for this answer",
+                ),
+                _ => report.ok("reverse_check", said),
+            }
+        }
+    }
+    check.answered_columns()
+}
+
 enum Trouble {
     Untried(String),
     Failed(DbError),
@@ -101,7 +137,7 @@ async fn columns(
     check: &Check,
     record: Option<&RecordDetail>,
 ) -> Result<Vec<String>, Trouble> {
-    let mut columns = check.answered_columns();
+    let mut columns = Vec::new();
     for (statement, db) in check.statements(&source.db) {
         columns = asked(check, statement, db, record).await?;
     }

@@ -58,13 +58,14 @@ impl<'a> Opener<'a> {
         Self { source, client, clock, opened: HashMap::new() }
     }
 
-    fn database(&mut self, url: &str, timeout: Duration) -> Result<Db, String> {
+    /// A pool of at least `connections`, the first time it is asked for.
+    fn database(&mut self, url: &str, timeout: Duration, connections: usize) -> Result<Db, String> {
         let key = (url.to_owned(), timeout);
         if let Some(db) = self.opened.get(&key) {
             return Ok(db.clone());
         }
         let options = Options {
-            max_connections: self.source.max_connections,
+            max_connections: self.source.max_connections.max(u32::try_from(connections).unwrap_or(u32::MAX)),
             statement_timeout: timeout,
             connect_timeout: self.source.connect_timeout.get().min(timeout),
             ..Options::default()
@@ -174,7 +175,7 @@ impl Asks {
             Ask::Sql { sql, home: Home::Elsewhere { url, timeout } } => {
                 let timeout = timeout.unwrap_or(source.statement_timeout).get();
                 let statement = statement(sql, url.expose())?;
-                Ok(Self::Other(statement, opener.database(url.expose(), timeout)?))
+                Ok(Self::Other(statement, opener.database(url.expose(), timeout, 1)?))
             }
             Ask::Sql { sql, home: Home::Shards(sharding) } => {
                 Fan::open(sql, sharding, opener).map(Self::Shards)

@@ -60,7 +60,7 @@ impl Fan {
             timeout: sharding.timeout,
         };
         for (database, set) in sharding.sets.iter().enumerate() {
-            let db = opener.database(set.url.expose(), sharding.timeout)?;
+            let db = opener.database(set.url.expose(), sharding.timeout, sharding.concurrency)?;
             let name = set.name.clone().unwrap_or_else(|| named_by(db.shown_url()));
             fan.databases.push(Database { db, name });
             let statements = statements(sql, set.url.expose(), &set.table.0)?;

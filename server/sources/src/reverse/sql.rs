@@ -89,8 +89,20 @@ impl<'a> Question<'a> {
         match error {
             DbError::Unavailable(message) => Reason::SourceDown { message },
             DbError::Timeout(_) => Reason::TimedOut { check },
-            other => Reason::QueryFailed { check, message: other.to_string() },
+            other => Reason::QueryFailed { check, message: with_advice(other.to_string()) },
         }
+    }
+}
+
+/// PostgreSQL compares no number with a text; what to write is not obvious from its words.
+fn with_advice(message: String) -> String {
+    let is_typed = message.starts_with("operator does not exist:")
+        && ["bigint = text", "integer = text", "smallint = text", "numeric = text"]
+            .iter()
+            .any(|pair| message.contains(pair));
+    match is_typed {
+        true => format!("{message}; bind the number as one: params = {{ biz_no = \"integer\" }}"),
+        false => message,
     }
 }
 
