@@ -30,7 +30,7 @@ pub use db::Db;
 pub use dialect::Dialect;
 pub use error::DbError;
 pub use options::{Options, redact_url};
-pub use query::Query;
+pub use query::{Query, Statement};
 pub use retry::{Attempts, Transient};
 pub use row::{ColumnRef, Row};
 pub use sea_query::Value;

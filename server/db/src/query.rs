@@ -64,6 +64,23 @@ impl std::fmt::Debug for Query {
     }
 }
 
+/// SQL text that is bound to values again and again, so that connections keep it prepared. It names its columns:
+/// a kept `SELECT *` would be answered wrongly after the table was altered.
+#[derive(Debug, Clone)]
+pub struct Statement(Arc<str>);
+
+impl Statement {
+    /// Hand-written SQL with placeholders as in [`Query::raw`], in `dialect`'s spelling.
+    pub fn new(dialect: Dialect, sql: &str) -> Statement {
+        Statement(placeholders(sql, dialect).into())
+    }
+
+    /// The statement with the values of one run.
+    pub fn bind(&self, values: Vec<Value>) -> Query {
+        Query { text: Text::Built(self.0.clone()), values }
+    }
+}
+
 /// Rewrites `?` into the dialect's placeholder and `??` into `?`.
 fn placeholders(sql: &str, dialect: Dialect) -> Cow<'_, str> {
     if !sql.contains('?') {

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::body::{Body, Bytes};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde_json::json;
 
@@ -13,12 +13,35 @@ use crate::problem::Problem;
 
 const REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 pub(crate) const BODY_NOT_STORED: HeaderName = HeaderName::from_static("idempotency-body");
+const OUTCOME: HeaderName = HeaderName::from_static("idempotency-outcome");
+
+/// What a failed answer means for its key; said in the header `Idempotency-Outcome`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// The answer stands: a duplicate gets it again.
+    Final,
+    /// Nothing happened: the same key may run again.
+    Retryable,
+    /// Nobody knows: keep the key, a new one could do it twice.
+    Unknown,
+}
+
+impl Fate {
+    pub(crate) fn mark(self, headers: &mut HeaderMap) {
+        let word = match self {
+            Fate::Final => "final",
+            Fate::Retryable => "retryable",
+            Fate::Unknown => "unknown",
+        };
+        headers.insert(OUTCOME, HeaderValue::from_static(word));
+    }
+}
 
 /// A response as the record keeps it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stored {
     pub status: StatusCode,
-    pub headers: Vec<(String, String)>,
+    pub headers: HeaderMap,
     /// `None`: the body was not kept.
     pub body: Option<Bytes>,
     /// Kept without its body on purpose: too large, or a stream.
@@ -26,6 +49,11 @@ pub(crate) struct Stored {
 }
 
 impl Stored {
+    /// All that is known of a success whose record is gone.
+    pub(crate) fn lost() -> Stored {
+        Stored { status: StatusCode::OK, headers: HeaderMap::new(), body: None, tombstone: false }
+    }
+
     pub(crate) fn happening(&self) -> Happening {
         match self.body.is_some() || self.tombstone {
             true => Happening::Hit,
@@ -33,32 +61,38 @@ impl Stored {
         }
     }
 
+    pub(crate) fn is_failure(&self) -> bool {
+        self.status.is_client_error() || self.status.is_server_error()
+    }
+
     /// The response for a duplicate.
     pub(crate) fn replay(&self) -> Response {
         let mut response = match &self.body {
-            Some(body) => Body::from(body.clone()).into_response(),
+            Some(body) => {
+                let mut response = Response::new(Body::from(body.clone()));
+                response.headers_mut().clone_from(&self.headers);
+                response
+            }
             None => body_not_stored(),
         };
         *response.status_mut() = self.status;
-        for (name, value) in self.headers.iter().filter(|_| self.body.is_some()) {
-            if let (Ok(name), Ok(value)) = (name.parse::<HeaderName>(), HeaderValue::from_str(value)) {
-                response.headers_mut().append(name, value);
-            }
+        let headers = response.headers_mut();
+        headers.insert(REPLAYED, HeaderValue::from_static("true"));
+        if self.is_failure() && !headers.contains_key(OUTCOME) {
+            Fate::Final.mark(headers);
         }
-        if self.body.is_none() {
-            response.headers_mut().insert(BODY_NOT_STORED, HeaderValue::from_static("not-stored"));
-        }
-        response.headers_mut().insert(REPLAYED, HeaderValue::from_static("true"));
         response
     }
 }
 
 fn body_not_stored() -> Response {
-    axum::Json(json!({
+    let mut response = axum::Json(json!({
         "code": "response_not_stored",
         "detail": "The request was done, with this status; its response is not stored. Do not send it again."
     }))
-    .into_response()
+    .into_response();
+    response.headers_mut().insert(BODY_NOT_STORED, HeaderValue::from_static("not-stored"));
+    response
 }
 
 /// Why the guard answers by itself and runs nothing.
@@ -196,13 +230,26 @@ impl Refusal {
     /// The answer in `policy`'s words.
     pub(crate) fn response(&self, policy: &Policy) -> Response {
         let problem = self.problem();
-        match &policy.voice {
+        let mut response = match &policy.voice {
             Some(voice) => voice.say(&problem),
             None => problem.into_response(),
+        };
+        if let Some(fate) = self.fate() {
+            fate.mark(response.headers_mut());
+        }
+        response
+    }
+
+    fn fate(&self) -> Option<Fate> {
+        match self {
+            Refusal::Held | Refusal::Broke | Refusal::NotRecorded => Some(Fate::Unknown),
+            Refusal::StoreDown => Some(Fate::Retryable),
+            Refusal::Mismatch => Some(Fate::Final),
+            _ => None,
         }
     }
 
-    fn problem(&self) -> Problem {
+    pub(crate) fn problem(&self) -> Problem {
         if let Refusal::Mechanism(problem) = self {
             return problem.clone();
         }

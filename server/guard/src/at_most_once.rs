@@ -4,7 +4,7 @@ use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 use axum::extract::Request;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use db::Tx;
 use futures::FutureExt;
 use tower::ServiceExt;
@@ -52,7 +52,7 @@ impl Guard {
 
 /// What duplicates hear: taken, and never run again.
 fn taken() -> Stored {
-    Stored { status: StatusCode::ACCEPTED, headers: Vec::new(), body: None, tombstone: true }
+    Stored { status: StatusCode::ACCEPTED, headers: HeaderMap::new(), body: None, tombstone: true }
 }
 
 fn not_run(policy: &Policy) -> Ran {

@@ -71,16 +71,14 @@ fn resumed(
     Body::from_stream(stream::iter([Ok(Bytes::from(read))]).chain(rest))
 }
 
-fn kept_headers(kept: &KeptHeaders, headers: &HeaderMap) -> Vec<(String, String)> {
+fn kept_headers(kept: &KeptHeaders, headers: &HeaderMap) -> HeaderMap {
     let wanted = |name: &HeaderName| match kept {
         KeptHeaders::All => true,
         KeptHeaders::Only(names) => name == CONTENT_TYPE || names.contains(name),
     };
-    headers
-        .iter()
-        .filter(|(name, _)| wanted(name) && !NOT_KEPT.contains(name))
-        .filter_map(|(name, value)| {
-            Some((name.to_string(), std::str::from_utf8(value.as_bytes()).ok()?.to_owned()))
-        })
-        .collect()
+    let mut kept = HeaderMap::new();
+    for (name, value) in headers.iter().filter(|(name, _)| wanted(name) && !NOT_KEPT.contains(name)) {
+        kept.append(name, value.clone());
+    }
+    kept
 }

@@ -30,8 +30,9 @@ pub enum Outcome {
 pub struct Claim(Arc<Inner>);
 
 struct Inner {
-    table: Table,
+    table: Arc<Table>,
     hold: Hold,
+    key: String,
     biz_type: String,
     biz_no: Option<String>,
     tx: Arc<Mutex<Option<Tx>>>,
@@ -73,10 +74,11 @@ impl ClaimTx {
 }
 
 impl Claim {
-    pub(crate) fn new(table: Table, policy: &Policy, ticket: &Ticket, hold: Hold) -> Claim {
+    pub(crate) fn new(table: Arc<Table>, policy: &Policy, ticket: &Ticket, hold: Hold) -> Claim {
         Claim(Arc::new(Inner {
             table,
             hold,
+            key: ticket.key.clone(),
             biz_type: policy.biz_type.clone(),
             biz_no: ticket.biz_no.clone(),
             tx: Arc::default(),
@@ -88,7 +90,12 @@ impl Claim {
 
     /// The idempotency key.
     pub fn key(&self) -> &str {
-        &self.0.hold.key
+        &self.0.key
+    }
+
+    /// The record's `idempotent_id`: the key, or the key with its scope where another scope has the key already.
+    pub fn record_id(&self) -> &str {
+        &self.0.hold.id
     }
 
     pub fn biz_type(&self) -> &str {

@@ -3,9 +3,10 @@
 use std::future::{Future, pending};
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::Request;
 use axum::http::request::Parts;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
@@ -15,10 +16,10 @@ use futures::FutureExt;
 use tokio::time::Instant;
 use tower::ServiceExt;
 
-use crate::answer::{Refusal, Stored};
+use crate::answer::{Fate, Refusal, Stored};
 use crate::capture::capture;
 use crate::claim::{Claim, Outcome};
-use crate::flight::Told;
+use crate::flight::{Lead, Told};
 use crate::guard::Guard;
 use crate::happening::Happening;
 use crate::layer::Handler;
@@ -26,6 +27,7 @@ use crate::mechanism::{Ended, Entry, Pass};
 use crate::policy::{Keep, OnRefusal, Policy};
 use crate::problem::Problem;
 use crate::table::{PHASE_SENT, PHASE_UNKNOWN, STATUS_TIMEOUT, status_word};
+use crate::ticket::Ticket;
 
 /// Under which business type and number an answer will be reconciled.
 const RECONCILE_HEADER: HeaderName = HeaderName::from_static("idempotency-reconcile");
@@ -35,6 +37,25 @@ const RENEWALS_PER_LEASE: u32 = 3;
 
 /// How often the write-back of work that is already done is tried.
 const WRITE_BACK_ATTEMPTS: u32 = 5;
+
+/// Where others look into Redis, work that takes longer than this is announced there.
+const ANNOUNCED_AFTER: Duration = Duration::from_millis(250);
+
+/// A granted claim and what belongs to it.
+pub(crate) struct Work<'a> {
+    policy: &'a Policy,
+    claim: &'a Claim,
+    ticket: &'a Ticket,
+    lead: &'a Lead,
+    /// Redis may say PROCESSING.
+    announced: AtomicBool,
+}
+
+impl<'a> Work<'a> {
+    pub(crate) fn new(policy: &'a Policy, claim: &'a Claim, ticket: &'a Ticket, lead: &'a Lead) -> Work<'a> {
+        Work { policy, claim, ticket, lead, announced: AtomicBool::new(false) }
+    }
+}
 
 /// How a run ended: for the first client, for those who waited, for the counters.
 pub(crate) struct Ran {
@@ -59,45 +80,41 @@ pub(crate) enum Written {
 }
 
 impl Guard {
-    pub(crate) async fn run<S: Handler>(
-        &self,
-        policy: &Policy,
-        claim: &Claim,
-        parts: Parts,
-        body: Bytes,
-        inner: S,
-    ) -> Ran {
-        let passes = match enter(policy, Entry { claim, parts: &parts, body: &body }).await {
+    pub(crate) async fn run<S: Handler>(&self, work: &Work<'_>, parts: Parts, inner: S) -> Ran {
+        let Work { policy, claim, ticket, .. } = *work;
+        let body = &ticket.asked.body;
+        let passes = match enter(policy, Entry { claim, parts: &parts, body }).await {
             Ok(passes) => passes,
             Err(problem) => return self.withdraw(policy, claim, problem).await,
         };
         let ran = match passes.iter().find_map(|pass| pass.answer()) {
-            Some(response) => self.settle(policy, claim, response).await,
+            Some(response) => self.settle(work, response).await,
             None => {
-                let mut request = Request::from_parts(parts, Body::from(body));
+                let mut request = Request::from_parts(parts, Body::from(body.clone()));
                 request.extensions_mut().insert(claim.clone());
                 match policy.keep {
                     Keep::RecordFirst => self.run_recorded(policy, claim, request, inner).await,
-                    Keep::Record | Keep::Window(_) => self.run_claimed(policy, claim, request, inner).await,
+                    Keep::Record | Keep::Window(_) => self.run_claimed(work, request, inner).await,
                 }
             }
         };
+        if ran.ended != Ended::Recorded && work.announced.load(Ordering::Relaxed) {
+            self.recall(claim).await;
+        }
         leave(passes, ran.ended).await;
         ran
     }
 
-    async fn run_claimed<S: Handler>(
-        &self,
-        policy: &Policy,
-        claim: &Claim,
-        request: Request,
-        inner: S,
-    ) -> Ran {
+    async fn run_claimed<S: Handler>(&self, work: &Work<'_>, request: Request, inner: S) -> Ran {
+        let Work { policy, claim, .. } = *work;
         let handled = AssertUnwindSafe(inner.oneshot(request)).catch_unwind();
-        match self.keep_alive(policy, claim, handled).await {
+        match self.keep_alive(work, handled).await {
             Ok(Ok(response)) => match outcome(policy, claim, &response) {
-                Outcome::Definitive => self.settle(policy, claim, response).await,
-                Outcome::RolledBack => self.give_back(claim, response).await,
+                Outcome::Definitive => self.settle(work, response).await,
+                Outcome::RolledBack => {
+                    let (stored, response) = capture(policy, response).await;
+                    self.give_back(claim, Told::Stored(Arc::new(retryable(stored))), response).await
+                }
                 Outcome::Unknown => self.leave_open(claim, response).await,
             },
             Ok(Err(never)) => match never {},
@@ -119,31 +136,57 @@ impl Guard {
         }
     }
 
-    /// Renews the lease while `work` goes on, up to the policy's longest run.
-    async fn keep_alive<T>(&self, policy: &Policy, claim: &Claim, work: impl Future<Output = T>) -> T {
+    /// Renews the lease while `handler` goes on, up to the policy's longest run. After that it goes on alone, and
+    /// duplicates hear from the table what became of the claim.
+    async fn keep_alive<T>(&self, work: &Work<'_>, handler: impl Future<Output = T>) -> T {
         let renewals = async {
-            let end = Instant::now() + policy.max_run;
-            let pause = (policy.lease / RENEWALS_PER_LEASE).max(Duration::from_millis(10));
+            let end = Instant::now() + work.policy.max_run;
+            let pause = (work.policy.lease / RENEWALS_PER_LEASE).max(Duration::from_millis(10));
+            let mut next = if self.shared().is_some() { pause.min(ANNOUNCED_AFTER) } else { pause };
             while Instant::now() < end {
-                tokio::time::sleep(pause).await;
-                if let Ok(false) = self.table().renew(claim.hold(), policy.lease).await {
+                tokio::time::sleep(next).await;
+                if !self.renew(work).await {
                     break;
                 }
+                next = pause;
             }
+            work.lead.step_aside();
             pending().await
         };
         tokio::select! {
             biased;
-            done = work => done,
+            done = handler => done,
             never = renewals => never,
         }
     }
 
-    async fn settle(&self, policy: &Policy, claim: &Claim, mut response: Response) -> Ran {
+    /// `false`: the claim was lost. A database that does not answer may do so before the lease ends.
+    async fn renew(&self, work: &Work<'_>) -> bool {
+        let Work { policy, claim, ticket, .. } = *work;
+        match self.table().renew(claim.hold(), policy.lease).await {
+            Ok(false) => return false,
+            Ok(true) => work.lead.renewed(policy.lease),
+            Err(_) => return true,
+        }
+        if let Some(shared) = self.shared() {
+            work.announced.store(true, Ordering::Relaxed);
+            shared.announce(claim.hold(), ticket, &policy.biz_type, policy.lease).await;
+        }
+        true
+    }
+
+    async fn recall(&self, claim: &Claim) {
+        if let Some(shared) = self.shared() {
+            shared.recall(claim.hold()).await;
+        }
+    }
+
+    async fn settle(&self, work: &Work<'_>, mut response: Response) -> Ran {
+        let Work { policy, claim, ticket, .. } = *work;
         if policy.reconciled {
             hint(claim, &mut response);
         }
-        let (stored, response) = capture(policy, response).await;
+        let (stored, mut response) = capture(policy, response).await;
         let unrecorded = |refusal: Refusal, happening| Ran {
             response: refusal.response(policy),
             told: Told::Again,
@@ -151,19 +194,26 @@ impl Guard {
             ended: Ended::Unknown,
         };
         match self.write_back(claim, &stored).await {
-            Written::Done => Ran {
-                response,
-                told: Told::Stored(Arc::new(stored)),
-                happening: Some(Happening::Executed),
-                ended: Ended::Recorded,
-            },
+            Written::Done => {
+                let stored = Arc::new(stored);
+                self.remember(policy, claim.hold(), ticket, &stored);
+                if stored.is_failure() {
+                    Fate::Final.mark(response.headers_mut());
+                }
+                Ran {
+                    response,
+                    told: Told::Stored(stored),
+                    happening: Some(Happening::Executed),
+                    ended: Ended::Recorded,
+                }
+            }
             Written::Late => unrecorded(Refusal::Late, Happening::LateCompletion),
             // What was sent elsewhere is not undone with it.
             Written::Undone | Written::Unlocked if claim.was_sent() => {
                 self.leave_open(claim, Refusal::NotRecorded.response(policy)).await
             }
-            Written::Undone => self.give_back(claim, Refusal::StoreDown.response(policy)).await,
-            Written::Unlocked => self.give_back(claim, Refusal::LockLost.response(policy)).await,
+            Written::Undone => self.give_back(claim, Told::Again, Refusal::StoreDown.response(policy)).await,
+            Written::Unlocked => self.give_back(claim, Told::Again, Refusal::LockLost.response(policy)).await,
             Written::Unclear => unrecorded(Refusal::NotRecorded, Happening::InDoubt),
         }
     }
@@ -226,7 +276,7 @@ impl Guard {
     /// Nothing was changed: an earlier attempt did it, or the record was settled while the handler ran.
     async fn look_back(&self, claim: &Claim, stored: &Stored) -> Result<Written, DbError> {
         let hold = claim.hold();
-        let record = self.table().read(&hold.key, Duration::ZERO).await?;
+        let record = self.table().read(&hold.id).await?;
         let Some(record) = record.filter(|record| record.owner.as_ref() == Some(&hold.owner)) else {
             return Ok(Written::Late);
         };
@@ -239,19 +289,21 @@ impl Guard {
         Ok(Written::Late)
     }
 
-    /// Nothing happened: the key is free for the next request.
-    async fn give_back(&self, claim: &Claim, response: Response) -> Ran {
+    /// Nothing happened: the key is free for the next request. Those who waited hear what the first one hears, or else
+    /// each of them would run into the same refusal.
+    async fn give_back(&self, claim: &Claim, told: Told, mut response: Response) -> Ran {
         if let Ok(Some(tx)) = claim.take_tx() {
             let _ = tx.rollback().await;
         }
         if let Err(e) = self.table().release(claim.hold()).await {
             tracing::warn!(error = %e, "a rolled-back record stays PROCESSING until its lease ends");
         }
-        Ran { response, told: Told::Again, happening: Some(Happening::Executed), ended: Ended::RolledBack }
+        Fate::Retryable.mark(response.headers_mut());
+        Ran { response, told, happening: Some(Happening::Executed), ended: Ended::RolledBack }
     }
 
     /// The effect may have happened: the record stays PROCESSING, and says how far the work got.
-    async fn leave_open(&self, claim: &Claim, response: Response) -> Ran {
+    async fn leave_open(&self, claim: &Claim, mut response: Response) -> Ran {
         if let Ok(Some(tx)) = claim.take_tx() {
             let _ = tx.rollback().await;
         }
@@ -259,6 +311,7 @@ impl Guard {
         if let Err(e) = self.table().note(claim.hold(), phase, true).await {
             tracing::warn!(error = %e, "a record with an unknown outcome keeps its lease until it ends");
         }
+        Fate::Unknown.mark(response.headers_mut());
         Ran { response, told: Told::Again, happening: Some(Happening::InDoubt), ended: Ended::Unknown }
     }
 }
@@ -269,6 +322,11 @@ fn hint(claim: &Claim, response: &mut Response) {
     if let Ok(value) = HeaderValue::from_str(&format!("{}; {number}", claim.biz_type())) {
         response.headers_mut().insert(RECONCILE_HEADER, value);
     }
+}
+
+fn retryable(mut stored: Stored) -> Stored {
+    Fate::Retryable.mark(&mut stored.headers);
+    stored
 }
 
 fn unclear(error: &DbError) -> Written {

@@ -20,7 +20,7 @@ use tower::ServiceExt;
 
 use crate::answer::{Refusal, Stored};
 use crate::capture::capture;
-use crate::flight::{Flights, Join, Lead, Told};
+use crate::flight::{Flights, Heard, Join, Lead, Told};
 use crate::guard::Guard;
 use crate::happening::Happening;
 use crate::layer::Handler;
@@ -30,6 +30,9 @@ use crate::tokens::Subject;
 
 /// What an entry costs beside its bytes.
 const OVERHEAD: usize = 256;
+
+/// Most duplicates that wait at once for one route's runs.
+const MAX_WAITERS: usize = 20_000;
 
 /// What tells one caller's view from another's, besides the address.
 const VIEW: [HeaderName; 6] = [AUTHORIZATION, COOKIE, ACCEPT, ACCEPT_LANGUAGE, ACCEPT_ENCODING, RANGE];
@@ -98,7 +101,7 @@ enum Remembered {
 
 impl Window {
     pub fn new(rules: WindowRules) -> Window {
-        Window { rules, flights: Flights::default(), kept: Arc::default() }
+        Window { rules, flights: Flights::new(MAX_WAITERS), kept: Arc::default() }
     }
 
     pub(crate) fn covers(&self, parts: &Parts) -> bool {
@@ -119,7 +122,8 @@ impl Window {
 
     fn keep(&self, ticket: &Ticket, stored: &Arc<Stored>) {
         let size = stored.body.as_ref().map_or(0, Bytes::len);
-        let headers: usize = stored.headers.iter().map(|(name, value)| name.len() + value.len()).sum();
+        let headers: usize =
+            stored.headers.iter().map(|(name, value)| name.as_str().len() + value.len()).sum();
         let bytes = OVERHEAD + 2 * ticket.key.len() + ticket.fingerprint.len() + size + headers;
         if bytes > self.rules.max_bytes {
             return;
@@ -194,13 +198,16 @@ impl Guard {
     ) -> Response {
         let deadline = Instant::now() + policy.max_wait;
         loop {
-            match window.flights.join(&ticket.key, &ticket.fingerprint) {
-                Join::Mismatch => return self.refuse(&policy, Refusal::Mismatch),
+            match window.flights.join(&ticket.key, &ticket.fingerprint, policy.lease) {
+                Join::Mismatch => return self.refuse(&policy, &Refusal::Mismatch),
+                Join::Crowded { lease_left } => {
+                    return self.refuse(&policy, &Refusal::InProgress { lease_left });
+                }
                 Join::Follow(follow) => match follow.until(deadline).await {
-                    Some(Told::Stored(stored)) => return self.replay(&policy, &stored),
-                    Some(Told::Refused(refusal)) => return self.refuse(&policy, refusal),
-                    Some(Told::Again) if Instant::now() < deadline => {}
-                    _ => return self.refuse(&policy, Refusal::InProgress { lease_left: policy.lease }),
+                    Heard::Told(Told::Stored(stored)) => return self.replay(&policy, &stored),
+                    Heard::Told(Told::Refused(refusal)) => return self.refuse(&policy, &refusal),
+                    Heard::Told(Told::Again) if Instant::now() < deadline => {}
+                    _ => return self.refuse(&policy, &Refusal::InProgress { lease_left: policy.lease }),
                 },
                 Join::Lead(lead) => {
                     return match window.recall(&ticket) {
@@ -210,7 +217,7 @@ impl Guard {
                         }
                         Some(Remembered::Other) => {
                             lead.tell(Told::Refused(Refusal::Mismatch));
-                            self.refuse(&policy, Refusal::Mismatch)
+                            self.refuse(&policy, &Refusal::Mismatch)
                         }
                         None => {
                             // Detached: those who wait get their answer when the first client goes away.
@@ -239,7 +246,7 @@ impl Guard {
         parts: Parts,
         inner: S,
     ) -> Response {
-        let request = Request::from_parts(parts, Body::from(ticket.body.clone()));
+        let request = Request::from_parts(parts, Body::from(ticket.asked.body.clone()));
         let response = match inner.oneshot(request).await {
             Ok(response) => response,
             Err(never) => match never {},
