@@ -23,6 +23,7 @@ use domain::record::{
     Abilities, Body, Place, RecordDetail, RecordFilter, RecordId, RecordRow, State, Version,
 };
 use domain::source::SourceStatus;
+use futures::future::join_all;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
@@ -118,13 +119,9 @@ impl Attached {
         self.db.now().await.map_err(|error| self.down(error))
     }
 
-    /// The checks of a record, with their answers asked outside any transaction of ours.
+    /// The checks of a record, all asked at once and outside any transaction of ours.
     async fn ask(&self, checks: &[Check], subject: &Subject<'_>) -> Vec<Outcome> {
-        let mut outcomes = Vec::with_capacity(checks.len());
-        for check in checks {
-            outcomes.push(check.ask(&self.db, subject).await);
-        }
-        outcomes
+        join_all(checks.iter().map(|check| check.ask(&self.db, subject))).await
     }
 
     /// The prepared checks of a biz_type; none when it is not configured.

@@ -1,6 +1,7 @@
 //! Sending a stored request again: same key, same bytes, once, to the configured address only.
 
 use crate::config::{Biz, Rate, Replay, Secret};
+use crate::reverse::Subject;
 use crate::template::Template;
 use chrono::{DateTime, Utc};
 use domain::compensation::ReplayAnswer;
@@ -111,8 +112,9 @@ impl Sender {
         };
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, self.content_type.clone());
+        let subject = Subject::of(record);
         for (name, template) in &self.headers {
-            let value = template.render(|placeholder| named(record, placeholder))?;
+            let value = template.render(|placeholder| subject.named(placeholder))?;
             let value = HeaderValue::from_bytes(value.as_bytes())
                 .map_err(|_| format!("the value of header {name} cannot be sent in a header"))?;
             headers.insert(name.clone(), value);
@@ -148,15 +150,6 @@ pub(crate) fn can_send(biz: Option<&Biz>, sender: Option<&Sender>, request: &Bod
             Err("The record keeps no request, so there is nothing to send again.".into())
         }
         Body::Unreadable(reason) => Err(format!("The stored request cannot be read: {reason}.")),
-    }
-}
-
-fn named(record: &RecordDetail, placeholder: &str) -> Option<String> {
-    match placeholder {
-        "key" => Some(record.row.key.clone()),
-        "biz_no" => record.row.biz_no.clone(),
-        "biz_type" => record.row.biz_type.clone(),
-        _ => None,
     }
 }
 

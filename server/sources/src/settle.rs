@@ -12,6 +12,7 @@ use domain::error::{Error, Result};
 use domain::evidence::Finding;
 use domain::ports::Applied;
 use domain::record::{RecordDetail, RecordId, Version};
+use futures::future::join_all;
 
 /// How often a transaction that met another is tried.
 const TRIES: u32 = 5;
@@ -115,14 +116,13 @@ impl Attached {
         checks: &[Check],
         subject: &Subject<'_>,
     ) -> Vec<Option<crate::judge::Outcome>> {
-        let mut outcomes = Vec::with_capacity(checks.len());
-        for check in checks {
-            outcomes.push(match check.is_elsewhere() {
+        let each = checks.iter().map(|check| async move {
+            match check.is_elsewhere() {
                 true => Some(check.ask(&self.db, subject).await),
                 false => None,
-            });
-        }
-        outcomes
+            }
+        });
+        join_all(each).await
     }
 
     async fn ask_here(

@@ -54,7 +54,7 @@ async fn service() -> (String, Asked) {
 
 async fn table(url: &str, more: &str) -> Table {
     let biz = format!(
-        "[[biz]]\ntype = \"ORDER\"\n[biz.replay]\nurl = \"{url}\"\nheaders = {{ Idempotency-Key = \"{{key}}\", X-Order = \"{{biz_type}}/{{biz_no}}\" }}\n{more}"
+        "[[biz]]\ntype = \"ORDER\"\n[biz.replay]\nurl = \"{url}\"\nheaders = {{ Idempotency-Key = \"{{key}}\", X-Order = \"{{biz_type}}/{{biz_no}}\", X-Amount = \"{{/amt}}\" }}\n{more}"
     );
     let test = db::testkit::sqlite().await;
     test.run(&["CREATE TABLE idempotent_record (idempotent_id TEXT PRIMARY KEY, biz_type TEXT, biz_no TEXT, status TEXT, request_body TEXT, response_body TEXT, create_time TEXT, update_time TEXT)"]).await;
@@ -78,6 +78,7 @@ async fn c70_the_stored_bytes_and_the_same_key_are_sent_once() {
     assert_eq!(body, BODY.as_bytes());
     assert_eq!(headers["idempotency-key"], "key-1");
     assert_eq!(headers["x-order"], "ORDER/N1");
+    assert_eq!(headers["x-amount"], "0.10");
     assert_eq!(headers["content-type"], "application/json");
 }
 
@@ -166,4 +167,16 @@ async fn only_a_record_that_is_not_executable_is_prepared() {
     );
     row.state = RecordState::Processing;
     assert_eq!(plain.prepare_of(&row), None);
+}
+
+#[test]
+fn a_header_that_could_never_be_filled_is_refused_at_start() {
+    let biz = "[[biz]]\ntype = \"ORDER\"\n[biz.replay]\nurl = \"http://h/\"\nheaders = { X-Order = \"{order_no}\", Authorization = \"Bearer s3cret\" }\n";
+    let config = common::parse("sqlite://a.db", "", biz);
+    let problems: Vec<String> = config.problems().iter().map(ToString::to_string).collect();
+    assert!(
+        problems.join("; ").contains("X-Order: unknown parameter order_no; write biz_no"),
+        "{problems:?}"
+    );
+    assert!(!format!("{config:?}").contains("s3cret"));
 }

@@ -76,7 +76,8 @@ pub struct Replay {
     pub method: String,
     /// Where the stored request is sent, and nowhere else: `url = "http://orders.internal/api/orders"`.
     pub url: String,
-    /// `{ Idempotency-Key = "{key}", Authorization = "Bearer ${TOKEN}" }`; values may hold `{key}`, `{biz_no}` and `{biz_type}`.
+    /// `{ Idempotency-Key = "{key}", Authorization = "Bearer ${TOKEN}" }`; values may hold `{key}`, `{biz_no}`
+    /// and whatever else a reverse check may take from the record.
     #[serde(default)]
     pub headers: BTreeMap<String, Secret>,
     #[serde(default = "json")]

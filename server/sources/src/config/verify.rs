@@ -1,6 +1,6 @@
 //! What no single value can tell: whether the parts of a source fit together.
 
-use super::{Approval, Biz, MappedState, Replay, SourceConfig, WriteValue};
+use super::{Approval, Biz, MappedState, Param, Replay, SourceConfig, WriteValue};
 use crate::reverse::Check;
 use crate::template::Template;
 use db::Dialect;
@@ -136,8 +136,15 @@ fn verify_replay(replay: &Replay) -> Vec<(&'static str, String)> {
         if name.parse::<reqwest::header::HeaderName>().is_err() {
             wrong.push(("headers", format!("{name:?} is no header name")));
         }
-        if let Err(message) = Template::parse(value.expose()) {
-            wrong.push(("headers", format!("{name}: {message}")));
+        match Template::parse(value.expose()) {
+            Err(message) => wrong.push(("headers", format!("{name}: {message}"))),
+            // A placeholder without a value would be noticed only after the record was prepared.
+            Ok(template) => wrong.extend(
+                template
+                    .names()
+                    .filter_map(|placeholder| Param::try_from(placeholder.to_owned()).err())
+                    .map(|message| ("headers", format!("{name}: {message}"))),
+            ),
         }
     }
     wrong
