@@ -121,6 +121,20 @@ async fn c67_a_collation_that_ignores_case_finds_nobody_elses_row() {
 }
 
 #[tokio::test]
+async fn c67_blank_padded_columns_hold_what_was_written() {
+    let biz = check(
+        "sql = \"SELECT order_no, status FROM t_char WHERE order_no = :biz_no\"\nfound_when = { status = \"PAID\" }",
+    );
+    for table in tables(MINIMAL, &biz).await {
+        table.run("CREATE TABLE t_char (order_no CHAR(32), status CHAR(10))").await;
+        table.run("INSERT INTO t_char VALUES ('N1', 'PAID'), ('N2', 'OPEN')").await;
+        table.put(&rec("k", 3_600_000)).await;
+        let found = finding(&table, "k").await;
+        assert_eq!(found.verdict, Verdict::Found, "{} {}", table.dialect(), found.explanation());
+    }
+}
+
+#[tokio::test]
 async fn s02_a_business_row_points_back_at_the_record() {
     let biz = check(
         "sql = \"SELECT r.ride_no, r.fence FROM t_ride r WHERE r.record_id = :id AND r.fence = :column.fence\"\nparams = { \"column.fence\" = \"integer\" }",

@@ -38,9 +38,9 @@ fn scalar(info: &PgTypeInfo, bytes: &[u8]) -> Option<Cell> {
         "float4" => float4(bytes)?,
         "float8" => Cell::Float(f64::from_be_bytes(bytes.try_into().ok()?)),
         "numeric" => numeric(bytes)?,
-        "text" | "varchar" | "char" | "bpchar" | "name" | "unknown" | "\"char\"" | "citext" | "xml" => {
-            text_or_bytes(bytes)
-        }
+        "text" | "varchar" | "name" | "unknown" | "\"char\"" | "citext" | "xml" => text_or_bytes(bytes),
+        // The type's padding is no content: PostgreSQL ignores it too, and MySQL does not even send it.
+        "char" | "bpchar" => text_or_bytes(unpadded(bytes)),
         "bytea" => Cell::Bytes(bytes.to_vec()),
         "uuid" => Cell::Uuid(uuid(bytes)?),
         "json" => Cell::Json(std::str::from_utf8(bytes).ok()?.to_owned()),
@@ -52,6 +52,11 @@ fn scalar(info: &PgTypeInfo, bytes: &[u8]) -> Option<Cell> {
         "time" => Cell::Text((NaiveTime::MIN + TimeDelta::microseconds(int8(bytes)?)).to_string()),
         _ => return None,
     })
+}
+
+fn unpadded(bytes: &[u8]) -> &[u8] {
+    let end = bytes.iter().rposition(|byte| *byte != b' ').map_or(0, |last| last + 1);
+    &bytes[..end]
 }
 
 fn int8(bytes: &[u8]) -> Option<i64> {
