@@ -18,6 +18,7 @@ pub fn state(t: &Texts, state: State) -> &'static str {
         State::Success => t.state.success,
         State::Failed => t.state.failed,
         State::Timeout => t.state.timeout,
+        State::Ignored => t.state.ignored,
         State::Unknown => t.state.unknown,
     }
 }

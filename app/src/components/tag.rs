@@ -44,6 +44,7 @@ pub fn state_tag(t: &Texts, state: State) -> AnyView {
         State::Success => Tone::Good,
         State::Failed => Tone::Bad,
         State::Timeout => Tone::Ended,
+        State::Ignored => Tone::Ended,
         State::Unknown => Tone::Unknown,
     };
     tag(tone, words::state(t, state))

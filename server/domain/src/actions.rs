@@ -221,6 +221,7 @@ fn refusal(action: Action, situation: &Situation<'_>) -> Option<Why> {
         State::Timeout | State::Failed if action == Action::MarkTimedOut => {
             return Some(Why::Settled { state: situation.state });
         }
+        State::Ignored => return Some(Why::Settled { state: State::Ignored }),
         State::Unknown => return Some(Why::UnknownState),
         State::Processing if !situation.stuck => return Some(Why::StillRunning),
         State::Processing | State::Timeout | State::Failed => {}
@@ -304,7 +305,7 @@ mod tests {
             let open = match state {
                 State::Processing => stuck,
                 State::Timeout | State::Failed => action != Action::MarkTimedOut,
-                State::Success | State::Unknown => false,
+                State::Success | State::Ignored | State::Unknown => false,
             };
             let proved = match action {
                 Action::MarkSucceeded => known == Known::Fresh(Verdict::Found),

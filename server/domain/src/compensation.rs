@@ -107,6 +107,11 @@ pub struct Plan {
     pub response: Option<String>,
 }
 
+impl Plan {
+    /// The marker of a change to a table that keeps no time of it: the stored response alone tells it then.
+    pub const UNMARKED: i64 = 0;
+}
+
 /// How a compensation ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "openapi", derive(utoipa::ToSchema))]

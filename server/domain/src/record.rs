@@ -18,13 +18,15 @@ pub enum State {
     Success,
     Failed,
     Timeout,
+    /// A state of the service's own that is neither stuck nor failed; shown and counted, never acted on.
+    Ignored,
     /// The source's own value maps onto none of the others; shown and counted, never acted on.
     Unknown,
 }
 
 impl State {
-    pub const ALL: [State; 5] =
-        [State::Processing, State::Success, State::Failed, State::Timeout, State::Unknown];
+    pub const ALL: [State; 6] =
+        [State::Processing, State::Success, State::Failed, State::Timeout, State::Ignored, State::Unknown];
 
     pub fn as_str(self) -> &'static str {
         match self {
@@ -32,6 +34,7 @@ impl State {
             State::Success => "SUCCESS",
             State::Failed => "FAILED",
             State::Timeout => "TIMEOUT",
+            State::Ignored => "IGNORED",
             State::Unknown => "UNKNOWN",
         }
     }
@@ -49,7 +52,7 @@ impl FromStr for State {
     fn from_str(text: &str) -> Result<Self> {
         State::ALL.into_iter().find(|state| state.as_str() == text).ok_or_else(|| {
             Error::invalid(format!(
-                "{text:?} is no state; write PROCESSING, SUCCESS, FAILED, TIMEOUT or UNKNOWN"
+                "{text:?} is no state; write PROCESSING, SUCCESS, FAILED, TIMEOUT, IGNORED or UNKNOWN"
             ))
         })
     }
@@ -179,6 +182,8 @@ pub struct RecordRow {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Body {
     Stored(Vec<u8>),
+    /// Stored in another form than people read; what is sent again is still what is stored.
+    Decoded(Box<Decoded>),
     /// The column is there and empty, or NULL.
     Empty,
     /// The mapping says that this table keeps no such body.
@@ -187,12 +192,44 @@ pub enum Body {
     Unreadable(String),
 }
 
+/// A body with what was made of it for the eye.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Decoded {
+    /// The stored bytes; nothing when the body was put together for the eye from several columns.
+    pub original: Option<Vec<u8>>,
+    /// What people and JSON pointers read; nothing when it is no text.
+    pub text: Option<String>,
+    /// The steps from one to the other, and which failed: `base64, gzip`; empty when there are none.
+    pub how: String,
+    /// Where the text ends although it goes on: the size of its column, or the most that is decoded.
+    pub truncated_at: Option<u64>,
+}
+
 impl Body {
+    /// The stored bytes: what is sent again.
     pub fn bytes(&self) -> Option<&[u8]> {
         match self {
             Body::Stored(bytes) => Some(bytes),
-            _ => None,
+            Body::Decoded(decoded) => decoded.original.as_deref(),
+            Body::Empty | Body::NotStored | Body::Unreadable(_) => None,
         }
+    }
+
+    /// What people read: the decoded text, or the stored bytes as they are.
+    pub fn readable(&self) -> Option<&[u8]> {
+        match self {
+            Body::Stored(bytes) => Some(bytes),
+            Body::Decoded(decoded) => {
+                decoded.text.as_deref().map(str::as_bytes).or(decoded.original.as_deref())
+            }
+            Body::Empty | Body::NotStored | Body::Unreadable(_) => None,
+        }
+    }
+
+    /// The scalar at a JSON pointer into what people read.
+    pub fn scalar_at(&self, pointer: &str) -> Option<String> {
+        let text = std::str::from_utf8(self.readable()?).ok()?;
+        crate::json::scalar_at(&crate::json::parse(text)?, pointer)
     }
 }
 
@@ -204,6 +241,8 @@ pub struct RecordDetail {
     pub response: Body,
     /// Further mapped columns for the eye (owner, fence, phase, error …), in mapping order.
     pub facts: Vec<(String, String)>,
+    /// The instants (epoch milliseconds) in which a change of ours may have left its marker.
+    pub marks: Vec<i64>,
     /// What the mapping and the biz_type's configuration can express for this record.
     pub abilities: Abilities,
     /// The source's clock when this was read.
@@ -262,6 +301,16 @@ impl Place {
             locator: row.id.locator.clone(),
         }
     }
+}
+
+/// Sorts rows as lists show them: by creation time, then source and locator; undated ones last either way.
+pub fn sort(rows: &mut [RecordRow], oldest_first: bool) {
+    rows.sort_by(|left, right| {
+        let (left, right) = (Place::of(left), Place::of(right));
+        let undated = left.created_ms.is_none().cmp(&right.created_ms.is_none());
+        let along = if oldest_first { left.cmp(&right) } else { right.cmp(&left) };
+        undated.then(along)
+    });
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 //! An attached table as the services see it.
 
-use crate::catalogue::{Catalogue, Class};
-use crate::config::{Biz, SourceConfig};
+use crate::catalogue::Class;
+use crate::config::{Biz, BizNo, SourceConfig};
 use crate::judge::{Outcome, Rows, combine};
 use crate::layout::Layout;
-use crate::listing::Listing;
 use crate::outage::Outage;
+use crate::parts::{LayoutError, Part, parts};
 use crate::reading::{Reading, Seen};
 use crate::replay::{HttpSettings, Sender, can_send, client};
 use crate::reverse::{Check, Opener, Subject};
@@ -27,7 +27,6 @@ use futures::future::join_all;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::sync::RwLock;
 
 /// An attached table: reads it, checks the business data behind it, changes it by compare-and-set.
 pub struct Attached {
@@ -36,7 +35,8 @@ pub struct Attached {
     pub(crate) clock: Arc<dyn Clock>,
     kinds: HashMap<String, Kind>,
     client: reqwest::Client,
-    layout: RwLock<Option<Arc<Layout>>>,
+    /// The tables that hold the records, the live ones first; at least one.
+    pub(crate) parts: Vec<Part>,
     pub(crate) outage: Outage,
 }
 
@@ -68,30 +68,41 @@ impl Attached {
         let kinds =
             config.biz.iter().map(|biz| Ok((biz.name.clone(), Kind::new(biz, &mut opener).map_err(&wrong)?)));
         let kinds = kinds.collect::<Result<_, OpenError>>()?;
-        Ok(Self { kinds, db, clock, client, layout: RwLock::default(), outage: Outage::default(), config })
+        let parts = parts(&config, &db).map_err(|error| wrong(error.to_string()))?;
+        Ok(Self { kinds, db, clock, client, parts, outage: Outage::default(), config })
     }
 
-    /// The mapping on the live table, read once; `status` reads it anew.
-    pub(crate) async fn layout(&self) -> Result<Arc<Layout>> {
-        let known = self.layout.read().await.clone();
-        match known {
+    /// The mapping on one of the tables, read once; `status` reads it anew.
+    pub(crate) async fn layout_of(&self, part: &Part) -> Result<Arc<Layout>> {
+        match part.known_layout().await {
             Some(layout) => Ok(layout),
-            None => self.read_layout().await,
+            None => self.read_layout_of(part).await,
         }
     }
 
-    /// Reads the live table's columns and puts the mapping on them.
+    /// Reads a live table's columns and puts the mapping on them.
+    pub(crate) async fn read_layout_of(&self, part: &Part) -> Result<Arc<Layout>> {
+        match part.read_layout(&self.config).await {
+            Ok(layout) => Ok(layout),
+            Err(LayoutError::Db(error)) => Err(self.down(error)),
+            Err(LayoutError::Mapping(wrong)) => Err(self.unusable(wrong.join("; "))),
+        }
+    }
+
+    /// Reads the first live table anew.
     pub(crate) async fn read_layout(&self) -> Result<Arc<Layout>> {
-        let catalogue =
-            Catalogue::read(&self.db, &self.config.table).await.map_err(|error| self.down(error))?;
-        let resolved = Layout::resolve(&self.config, catalogue, self.db.dialect());
-        let layout = Arc::new(resolved.map_err(|wrong| self.unusable(wrong.join("; ")))?);
-        *self.layout.write().await = Some(Arc::clone(&layout));
-        Ok(layout)
+        self.read_layout_of(&self.parts[0]).await
     }
 
     pub(crate) fn reading<'a>(&'a self, layout: &'a Layout) -> Reading<'a> {
-        Reading { config: &self.config, layout }
+        self.parts[0].reading(&self.config, layout)
+    }
+
+    /// The table that a record is in.
+    pub(crate) fn part_of(&self, id: &RecordId) -> Result<&Part> {
+        let label = id.locator.first().map_or("", String::as_str);
+        let found = self.parts.iter().find(|part| part.label.as_deref().is_none_or(|own| own == label));
+        found.ok_or_else(|| not_found(id))
     }
 
     pub(crate) fn down(&self, error: DbError) -> Error {
@@ -115,8 +126,8 @@ impl Attached {
         self.kinds.get(biz_type?)
     }
 
-    async fn now(&self) -> Result<DateTime<Utc>> {
-        self.db.now().await.map_err(|error| self.down(error))
+    async fn now(&self, db: &Db) -> Result<DateTime<Utc>> {
+        db.now().await.map_err(|error| self.down(error))
     }
 
     /// The checks of a record, all asked at once and outside any transaction of ours.
@@ -166,11 +177,15 @@ impl Attached {
 
     fn detail(&self, reading: Reading<'_>, row: &Row, now: DateTime<Utc>) -> RecordDetail {
         let request = reading.request(row);
-        let seen = reading.seen(row, now).row;
+        let mut seen = reading.seen(row, now).row;
+        if let Some(BizNo::Request { pointer }) = &self.config.columns.biz_no {
+            seen.biz_no = seen.biz_no.or_else(|| request.scalar_at(pointer.as_str()));
+        }
         RecordDetail {
             abilities: self.abilities(reading, &seen, &request),
             row: seen,
             request,
+            marks: reading.marks(row),
             response: reading.response(row),
             facts: reading.facts(row),
             read_at: now,
@@ -179,22 +194,24 @@ impl Attached {
 
     /// Reads one record as a compare-and-set needs it, outside any transaction, and the source's clock.
     async fn seen(&self, reading: Reading<'_>, id: &RecordId) -> Result<(Seen, DateTime<Utc>)> {
-        let now = self.now().await?;
+        let db = &self.part_of(id)?.db;
+        let now = self.now(db).await?;
         let located = reading.located(id).ok_or_else(|| not_found(id))?;
         let select = reading.select().and_where(located).to_owned();
-        let row = self.db.fetch_optional(&self.db.query(&select)).await.map_err(|error| self.down(error))?;
+        let row = db.fetch_optional(&db.query(&select)).await.map_err(|error| self.down(error))?;
         row.map(|row| (reading.seen(&row, now), now)).ok_or_else(|| not_found(id))
     }
 
     /// The response that mark-succeeded stores: the one given, or one rendered from the business row.
     async fn response(&self, layout: &Layout, change: &Change<'_>) -> Result<Option<String>> {
         let refused = |message: String| Error::Refused { code: "response_needed".into(), message };
-        let Some(column) = &layout.response else {
+        let Some(body) = &layout.response else {
             return match change.response_body {
                 None => Ok(None),
                 Some(_) => Err(refused("This table stores no response; leave response_body out.".into())),
             };
         };
+        let column = body.written().map_err(refused)?;
         let template = change.record.row.biz_type.as_deref().and_then(|name| self.template_of(name));
         let text = match (change.response_body, template) {
             (Some(given), _) => given.to_owned(),
@@ -273,20 +290,18 @@ impl Source for Attached {
         limit: usize,
     ) -> Result<Vec<RecordRow>> {
         self.expect_up()?;
-        let layout = self.layout().await?;
-        let now = self.now().await?;
-        let listing = Listing { reading: self.reading(&layout), filter, after, limit, now };
-        listing.run(&self.db).await.map_err(|error| self.down(error))
+        self.list_all(filter, after, limit).await
     }
 
     async fn get(&self, id: &RecordId) -> Result<RecordDetail> {
         self.expect_up()?;
-        let layout = self.layout().await?;
-        let reading = self.reading(&layout);
-        let now = self.now().await?;
+        let part = self.part_of(id)?;
+        let layout = self.layout_of(part).await?;
+        let reading = part.reading(&self.config, &layout);
+        let now = self.now(&part.db).await?;
         let located = reading.located(id).ok_or_else(|| not_found(id))?;
         let select = reading.select_whole().and_where(located).to_owned();
-        let row = self.db.fetch_optional(&self.db.query(&select)).await.map_err(|error| self.down(error))?;
+        let row = part.db.fetch_optional(&part.db.query(&select)).await.map_err(|error| self.down(error))?;
         row.map(|row| self.detail(reading, &row, now)).ok_or_else(|| not_found(id))
     }
 
@@ -301,13 +316,15 @@ impl Source for Attached {
     }
 
     async fn plan(&self, change: Change<'_>) -> Result<Plan> {
-        let layout = self.layout().await?;
-        let reading = self.reading(&layout);
+        let id = &change.record.row.id;
+        let part = self.part_of(id)?;
+        let layout = self.layout_of(part).await?;
+        let reading = part.reading(&self.config, &layout);
         let writes = match change.action {
             Action::Replay => self.prepare_of(&change.record.row),
             mark => Some(mark),
         };
-        let refused = |message| Error::Refused { code: "not_expressible".into(), message };
+        let refused = |message: String| Error::Refused { code: "not_expressible".into(), message };
         if let Some(action) = writes {
             reading.can_write(action).map_err(refused)?;
         }
@@ -315,10 +332,10 @@ impl Source for Attached {
             Action::MarkSucceeded => self.response(&layout, &change).await?,
             Action::MarkTimedOut | Action::Replay => None,
         };
-        let (seen, now) = self.seen(reading, &change.record.row.id).await?;
-        let marker = layout.updated_at.as_ref().map_or(now, |updated| updated.marker(now, &seen.updated));
-        let state = writes.map_or(change.record.row.state, crate::writing::target);
-        Ok(Plan { state, marker: marker.timestamp_millis(), response })
+        let (seen, now) = self.seen(reading, id).await?;
+        let marker = reading.marker(change.action, now, &seen, &change.record.marks).map_err(refused)?;
+        let state = writes.map_or(change.record.row.state, |action| self.config.marked(action));
+        Ok(Plan { state, marker, response })
     }
 
     async fn apply(

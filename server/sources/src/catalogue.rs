@@ -1,7 +1,10 @@
 //! The live table: its columns and what their types mean for comparing and writing.
 
 use crate::config::Table;
+use crate::join::Joined;
 use db::{Db, DbError, Dialect, Query, Row};
+use sea_query::Expr;
+use std::sync::Arc;
 
 /// The columns of a table as the database declares them.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -20,6 +23,29 @@ pub(crate) struct Declared {
     pub(crate) nullable: bool,
     /// MySQL and PostgreSQL: the collation, when the column has one of its own.
     pub(crate) collation: Option<String>,
+    /// Computed by the database, so nobody can write it.
+    pub(crate) generated: bool,
+    /// The place in the primary key, counted from 1.
+    pub(crate) primary: Option<i64>,
+    /// The most bytes (MySQL) or characters (PostgreSQL) that a text or binary value can have.
+    pub(crate) size: Option<u64>,
+    /// A column of a table beside the record's own.
+    pub(crate) joined: Option<Arc<Joined>>,
+}
+
+impl Declared {
+    /// The column's value in a statement on the record's table.
+    pub(crate) fn expr(&self) -> Expr {
+        match &self.joined {
+            Some(joined) => joined.value_of(&self.name),
+            None => Expr::col(self.name.clone()),
+        }
+    }
+
+    /// Only the record's own columns can be written, and not those that the database computes.
+    pub(crate) fn is_writable(&self) -> bool {
+        self.joined.is_none() && !self.generated
+    }
 }
 
 /// What a type means for comparing with text and for writing.
@@ -29,6 +55,8 @@ pub(crate) enum Class {
     /// PostgreSQL `char(n)`: text that is filled up with blanks that do not count.
     Padded,
     Integer,
+    /// MySQL `bit(n)`: a number that is no text.
+    Bit,
     Binary,
     Uuid,
     Json,
@@ -64,6 +92,14 @@ impl Catalogue {
         })
     }
 
+    /// The columns of the primary key, in its order; none when there is no such key.
+    pub(crate) fn primary_key(&self) -> Vec<&Declared> {
+        let mut columns: Vec<&Declared> =
+            self.columns.iter().filter(|column| column.primary.is_some()).collect();
+        columns.sort_by_key(|column| column.primary);
+        columns
+    }
+
     /// The declared name that looks most like `name`, if any does.
     pub(crate) fn near(&self, name: &str) -> Option<&str> {
         let distance = |column: &Declared| edits(&plain(&column.name), &plain(name));
@@ -74,7 +110,7 @@ impl Catalogue {
 
 fn sqlite_query(table: &Table) -> Query {
     let schema = table.schema.clone().unwrap_or_else(|| "main".into());
-    let sql = "SELECT name, type, \"notnull\" FROM pragma_table_xinfo(?, ?)";
+    let sql = "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?, ?)";
     Query::raw(sql, vec![table.name.clone().into(), schema.into()])
 }
 
@@ -88,7 +124,19 @@ fn sqlite_column(row: &Row) -> Result<Declared, DbError> {
         _ if upper.contains("BLOB") => Class::Binary,
         _ => Class::Other(declared.clone()),
     };
-    Ok(Declared { name: row.text(0)?, declared, class, nullable: row.i64(2)? == 0, collation: None })
+    let primary = Some(row.i64(3)?).filter(|place| *place > 0);
+    Ok(Declared {
+        name: row.text(0)?,
+        declared,
+        class,
+        nullable: row.i64(2)? == 0 && primary.is_none(),
+        collation: None,
+        // 1 is a hidden column of a virtual table, 2 and 3 are computed ones.
+        generated: row.i64(4)? != 0,
+        primary,
+        size: None,
+        joined: None,
+    })
 }
 
 fn postgres_query(table: &Table) -> Query {
@@ -99,7 +147,9 @@ fn postgres_query(table: &Table) -> Query {
     };
     let sql = "SELECT CAST(a.attname AS TEXT), format_type(a.atttypid, a.atttypmod), \
                CAST(COALESCE(base.typname, t.typname) AS TEXT), CAST(a.atttypmod AS BIGINT), a.attnotnull, \
-               CAST(c.collname AS TEXT) \
+               CAST(c.collname AS TEXT), a.attgenerated <> '', \
+               (SELECT CAST(k.place AS BIGINT) FROM pg_index i, unnest(i.indkey) WITH ORDINALITY k(att, place) \
+               WHERE i.indrelid = a.attrelid AND i.indisprimary AND k.att = a.attnum) \
                FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid \
                LEFT JOIN pg_type base ON base.oid = t.typbasetype \
                LEFT JOIN pg_collation c ON c.oid = a.attcollation \
@@ -124,7 +174,19 @@ fn postgres_column(row: &Row) -> Result<Declared, DbError> {
         "timestamp" => Class::Time { zoned: false, digits },
         _ => Class::Other(declared.clone()),
     };
-    Ok(Declared { name: row.text(0)?, declared, class, nullable: !row.bool(4)?, collation: row.opt_text(5)? })
+    // A varchar's modifier is its length and four more.
+    let size = Some(row.i64(3)?).filter(|set| *set > 4 && matches!(class, Class::Text | Class::Padded));
+    Ok(Declared {
+        name: row.text(0)?,
+        declared,
+        class,
+        nullable: !row.bool(4)?,
+        collation: row.opt_text(5)?,
+        generated: row.bool(6)?,
+        primary: row.opt_i64(7)?,
+        size: size.and_then(|set| u64::try_from(set - 4).ok()),
+        joined: None,
+    })
 }
 
 fn mysql_query(table: &Table) -> Query {
@@ -135,8 +197,11 @@ fn mysql_query(table: &Table) -> Query {
     values.push(table.name.clone().into());
     let sql = format!(
         "SELECT COLUMN_NAME, COLUMN_TYPE, DATA_TYPE, CAST(COALESCE(DATETIME_PRECISION, 0) AS SIGNED), IS_NULLABLE, \
-         COLLATION_NAME FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = ? \
-         ORDER BY ORDINAL_POSITION"
+         COLLATION_NAME, EXTRA LIKE '%GENERATED%' AND EXTRA NOT LIKE '%DEFAULT_GENERATED%', \
+         (SELECT CAST(s.SEQ_IN_INDEX AS SIGNED) FROM information_schema.STATISTICS s WHERE s.TABLE_SCHEMA = c.TABLE_SCHEMA \
+         AND s.TABLE_NAME = c.TABLE_NAME AND s.COLUMN_NAME = c.COLUMN_NAME AND s.INDEX_NAME = 'PRIMARY'), \
+         CAST(CHARACTER_OCTET_LENGTH AS SIGNED) \
+         FROM information_schema.COLUMNS c WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = ? ORDER BY ORDINAL_POSITION"
     );
     Query::raw(sql, values)
 }
@@ -147,6 +212,7 @@ fn mysql_column(row: &Row) -> Result<Declared, DbError> {
     let class = match kind.as_str() {
         "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" | "enum" | "set" => Class::Text,
         "tinyint" | "smallint" | "mediumint" | "int" | "bigint" => Class::Integer,
+        "bit" => Class::Bit,
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" => Class::Binary,
         "json" => Class::Json,
         "timestamp" => Class::Time { zoned: true, digits },
@@ -154,7 +220,17 @@ fn mysql_column(row: &Row) -> Result<Declared, DbError> {
         _ => Class::Other(kind),
     };
     let nullable = row.text(4)?.eq_ignore_ascii_case("YES");
-    Ok(Declared { name: row.text(0)?, declared, class, nullable, collation: row.opt_text(5)? })
+    Ok(Declared {
+        name: row.text(0)?,
+        declared,
+        class,
+        nullable,
+        collation: row.opt_text(5)?,
+        generated: row.i64(6)? != 0,
+        primary: row.opt_i64(7)?,
+        size: row.opt_i64(8)?.and_then(|bytes| u64::try_from(bytes).ok()),
+        joined: None,
+    })
 }
 
 fn plain(name: &str) -> String {
@@ -189,6 +265,10 @@ mod tests {
             class: Class::Text,
             nullable: true,
             collation: None,
+            generated: false,
+            primary: None,
+            size: None,
+            joined: None,
         };
         let columns = ["idempotent_key", "createTime", "status"].map(column).to_vec();
         let catalogue = Catalogue { columns, folds_case: false };

@@ -1,7 +1,8 @@
 //! Keyset pages over an attached table, in the order the service merges by: creation time in milliseconds, then locator bytes.
 
-use crate::layout::Layout;
+use crate::layout::{Layout, Number};
 use crate::reading::Reading;
+use crate::sql::{any, never, untrue};
 use crate::time_form::{TimeForm, shifted};
 use chrono::{DateTime, Utc};
 use db::{Db, DbError, Row};
@@ -11,6 +12,7 @@ use sea_query::{Condition, Expr, ExprTrait, Order, SelectStatement};
 use std::cmp::Ordering;
 
 /// One request for a page.
+#[derive(Clone, Copy)]
 pub(crate) struct Listing<'a> {
     pub(crate) reading: Reading<'a>,
     pub(crate) filter: &'a RecordFilter,
@@ -24,23 +26,47 @@ pub(crate) struct Listing<'a> {
 enum Rest<'a> {
     All,
     None,
-    Beyond(&'a str),
+    Beyond(&'a [String]),
 }
 
 impl Listing<'_> {
     /// At most `limit` records in order.
     pub(crate) async fn run(&self, db: &Db) -> Result<Vec<RecordRow>, DbError> {
         let Some(matching) = self.matching() else { return Ok(Vec::new()) };
+        let mut found = Vec::new();
+        let mut after = self.after.cloned();
+        loop {
+            let page = Listing { after: after.as_ref(), ..*self };
+            let rows = page.page(db, &matching).await?;
+            after = rows.last().map(Place::of);
+            let full = rows.len() == self.limit;
+            found.extend(rows.into_iter().filter(|row| self.is_wanted(row)));
+            if !full || found.len() >= self.limit {
+                found.truncate(self.limit);
+                return Ok(found);
+            }
+        }
+    }
+
+    async fn page(&self, db: &Db, matching: &Condition) -> Result<Vec<RecordRow>, DbError> {
         let mut rows = match (&self.layout().created_at, self.after) {
             (Some(created), None | Some(Place { created_ms: Some(_), .. })) => {
-                self.dated(db, created, &matching).await?
+                self.dated(db, created, matching).await?
             }
             _ => Vec::new(),
         };
         if rows.len() < self.limit {
-            rows.extend(self.undated(db, &matching, self.limit - rows.len()).await?);
+            rows.extend(self.undated(db, matching, self.limit - rows.len()).await?);
         }
         Ok(rows)
+    }
+
+    /// What the database could only ask roughly: a business number that is part of the key.
+    fn is_wanted(&self, row: &RecordRow) -> bool {
+        let Some(Number::Key(_)) = &self.layout().biz_no else { return true };
+        let is_number = |wanted: &String| row.biz_no.as_ref() == Some(wanted);
+        let searched = |wanted: &String| is_number(wanted) || self.layout().key_is(&row.key, wanted);
+        self.filter.biz_no.as_ref().is_none_or(is_number) && self.filter.search.as_ref().is_none_or(searched)
     }
 
     fn layout(&self) -> &Layout {
@@ -116,8 +142,8 @@ impl Listing<'_> {
         mut select: SelectStatement,
         limit: usize,
     ) -> Result<Vec<RecordRow>, DbError> {
-        for part in &self.layout().locator {
-            select.order_by_expr(self.layout().bytes(part), self.order());
+        for part in &self.layout().locator.columns {
+            select.order_by_expr(self.layout().place_of(part), self.order());
         }
         self.fetch(db, select, limit).await
     }
@@ -159,26 +185,42 @@ impl Listing<'_> {
         }
     }
 
-    /// Among records of the same time as the last one shown: those of later sources, or beyond its locator.
+    /// Among records of the same time as the last one shown: those of later sources and tables, or beyond its locator.
     fn rest_of_tie(&self) -> Option<Expr> {
-        let layout = self.layout();
         match self.rest() {
             Rest::All => None,
-            Rest::None => Some(Expr::cust("1 = 0")),
-            Rest::Beyond(locator) => {
-                let (part, bound) = (layout.bytes(layout.locator.first()?), layout.bytes_of(locator));
-                Some(if self.filter.oldest_first() { part.gt(bound) } else { part.lt(bound) })
-            }
+            Rest::None => Some(never()),
+            Rest::Beyond(locator) => Some(self.beyond_locator(locator)),
         }
+    }
+
+    /// Rows after a locator, part by part.
+    fn beyond_locator(&self, locator: &[String]) -> Expr {
+        let layout = self.layout();
+        let parts: Vec<(Expr, Expr)> = (layout.locator.columns.iter().zip(locator))
+            .map(|(column, part)| (layout.place_of(column), layout.bytes_of(part)))
+            .collect();
+        let steps = parts.iter().enumerate().map(|(at, (part, bound))| {
+            let past = match self.filter.oldest_first() {
+                true => part.clone().gt(bound.clone()),
+                false => part.clone().lt(bound.clone()),
+            };
+            parts[..at].iter().fold(past, |past, (part, bound)| past.and(part.clone().eq(bound.clone())))
+        });
+        any(steps.collect::<Vec<_>>())
     }
 
     fn rest(&self) -> Rest<'_> {
         let Some(place) = self.after else { return Rest::All };
-        let along = self.reading.config.name.cmp(&place.source);
+        let (label, own) = match (self.reading.label, place.locator.split_first()) {
+            (Some(label), Some((theirs, own))) => (label.cmp(theirs.as_str()), own),
+            _ => (Ordering::Equal, place.locator.as_slice()),
+        };
+        let along = self.reading.config.name.cmp(&place.source).then(label);
         match if self.filter.oldest_first() { along } else { along.reverse() } {
             Ordering::Greater => Rest::All,
             Ordering::Less => Rest::None,
-            Ordering::Equal => Rest::Beyond(place.locator.first().map_or("", String::as_str)),
+            Ordering::Equal => Rest::Beyond(own),
         }
     }
 
@@ -189,21 +231,24 @@ impl Listing<'_> {
             return None;
         }
         let mut all = Condition::all();
-        for (declared, value) in [
-            (layout.biz_type.as_ref(), &filter.biz_type),
-            (layout.biz_no.as_ref(), &filter.biz_no),
-            (Some(&layout.key), &filter.key),
-        ] {
-            if let Some(value) = value {
-                all = all.add(layout.is(declared?, value));
-            }
+        if let Some(biz_type) = &filter.biz_type {
+            all = match (&self.reading.config.columns.biz_type_value, &layout.biz_type) {
+                (Some(value), _) if value == biz_type => all,
+                (Some(_), _) | (None, None) => return None,
+                (None, Some(declared)) => all.add(layout.is(declared, biz_type)),
+            };
+        }
+        if let Some(number) = &filter.biz_no {
+            all = all.add(self.has_number(number)?);
+        }
+        if let Some(key) = &filter.key {
+            all = all.add(layout.has_key(key));
         }
         if let Some(search) = &filter.search {
-            let by_no = layout.biz_no.as_ref().map(|declared| layout.is(declared, search));
-            all = all.add(Condition::any().add(layout.is(&layout.key, search)).add_option(by_no));
+            all = all.add(Condition::any().add(layout.has_key(search)).add_option(self.has_number(search)));
         }
         if let Some(state) = filter.state {
-            all = all.add(self.in_state(state));
+            all = all.add(layout.states.are(state, layout));
         }
         if let Some(from) = filter.created_from {
             all = all.add(layout.created_at.as_ref()?.from(from));
@@ -214,52 +259,69 @@ impl Listing<'_> {
         Some(match filter.stuck {
             None => all,
             Some(true) => all.add(self.stuck()),
-            Some(false) => all.add(coalesced_not(self.stuck())),
+            Some(false) => all.add(untrue(self.stuck().into())),
         })
     }
 
-    /// UNKNOWN is every value that no rule maps, and NULL.
-    fn in_state(&self, state: State) -> Condition {
-        let config = self.reading.config;
-        if state != State::Unknown {
-            return Condition::all().add(self.layout().status_in(&config.native_values(state)));
+    /// The condition that a record has this business number, as far as the database can tell; `None` when it cannot at all.
+    fn has_number(&self, number: &str) -> Option<Expr> {
+        let layout = self.layout();
+        match layout.biz_no.as_ref()? {
+            Number::Column(declared) => Some(layout.is(declared, number)),
+            Number::Json(path) => Some(path.is(number)),
+            Number::Key(_) => Some(layout.key_holds(number)),
+            Number::Request => None,
         }
-        let mapped: Vec<String> =
-            State::ALL.into_iter().flat_map(|state| config.native_values(state)).collect();
-        let status = Expr::col(self.layout().status.name.clone());
-        Condition::any().add(status.is_null()).add(self.layout().status_in(&mapped).not())
     }
 
     /// PROCESSING, past its deadline or older than its biz_type allows, and past its lease.
     fn stuck(&self) -> Condition {
         let layout = self.layout();
-        let mut stuck = Condition::all().add(self.in_state(State::Processing));
-        let overdue = match (&layout.deadline, &layout.age) {
-            (Some(deadline), Some(age)) => Condition::any()
-                .add(deadline.before(self.now))
-                .add(Condition::all().add(deadline.undated()).add(self.too_old(age))),
-            (Some(deadline), None) => Condition::any().add(deadline.before(self.now)),
-            (None, Some(age)) => self.too_old(age),
-            (None, None) => Condition::all().add(Expr::cust("1 = 0")),
-        };
-        stuck = stuck.add(overdue);
+        let mut each = Condition::any();
+        for rule in layout.states.rules.iter().filter(|rule| rule.is == State::Processing) {
+            let Some(age) = &rule.age else { continue };
+            let this = layout.states.matching(layout, |other| std::ptr::eq(other, rule));
+            each = each.add_option(this.map(|this| Condition::all().add(this).add(self.overdue(age))));
+        }
+        let usual = layout.states.matching(layout, |rule| rule.is == State::Processing && rule.age.is_none());
+        each = each.add_option(usual.map(|usual| Condition::all().add(usual).add(self.overdue(&layout.age))));
+        if each.is_empty() {
+            return Condition::all().add(never());
+        }
+        let stuck = Condition::all().add(each);
         match &layout.lease_until {
             Some(lease) => stuck.add(Condition::any().add(lease.undated()).add(lease.before(self.now))),
             None => stuck,
         }
     }
 
+    /// Past its own deadline, or older than its biz_type allows.
+    fn overdue(&self, age: &[TimeForm]) -> Condition {
+        let Some(deadline) = &self.layout().deadline else { return self.too_old(age) };
+        let past = deadline.dated().add(deadline.before(self.now));
+        Condition::any().add(past).add(Condition::all().add(deadline.undated()).add(self.too_old(age)))
+    }
+
     /// Older than its biz_type allows: one common bound that an index serves, then each biz_type's own.
-    fn too_old(&self, age: &TimeForm) -> Condition {
+    fn too_old(&self, age: &[TimeForm]) -> Condition {
+        if age.is_empty() {
+            return Condition::all().add(never());
+        }
         let (config, layout) = (self.reading.config, self.layout());
         let cut = |after: std::time::Duration| {
             let ms = i64::try_from(after.as_millis()).unwrap_or(i64::MAX);
-            age.before(shifted(self.now, ms.saturating_neg()))
+            all_before(age, shifted(self.now, ms.saturating_neg()))
+        };
+        let Some(biz_type) = &layout.biz_type else {
+            let constant = config.columns.biz_type_value.as_deref();
+            return dated(age).add(cut(config.stuck_after(constant)));
         };
         let general = config.stuck_after.get();
-        let Some(biz_type) = &layout.biz_type else { return age.dated().add(cut(general)) };
         let own: Vec<_> =
             config.biz.iter().filter_map(|biz| Some((&biz.name, biz.stuck_after?.get()))).collect();
+        if own.is_empty() {
+            return dated(age).add(cut(general));
+        }
         let mut each = Condition::any();
         let mut named = Condition::any();
         for (name, after) in &own {
@@ -267,20 +329,31 @@ impl Listing<'_> {
             each = each.add(Condition::all().add(is.clone()).add(cut(*after)));
             named = named.add(is);
         }
-        if own.is_empty() {
-            return age.dated().add(cut(general));
-        }
-        let others = Condition::any().add(Expr::col(biz_type.name.clone()).is_null()).add(named.not());
+        let others = Condition::any().add(biz_type.expr().is_null()).add(named.not());
         each = each.add(Condition::all().add(others).add(cut(general)));
         let shortest = own.iter().map(|(_, after)| *after).chain([general]).min().unwrap_or(general);
-        age.dated().add(cut(shortest)).add(each)
+        dated(age).add(cut(shortest)).add(each)
     }
 }
 
-/// Everything but `condition`, also where a NULL makes it neither true nor false.
-fn coalesced_not(condition: Condition) -> Expr {
-    let case = sea_query::CaseStatement::new().case(condition, 0).finally(1);
-    Expr::Case(Box::new(case)).eq(1)
+/// Rows of which one of these times can be read.
+fn dated(times: &[TimeForm]) -> Condition {
+    match times {
+        [only] => only.dated(),
+        several => {
+            Condition::all().add(several.iter().fold(Condition::any(), |any, time| any.add(time.dated())))
+        }
+    }
+}
+
+/// Rows of which every one of these times is before `at`, where it can be read.
+fn all_before(times: &[TimeForm], at: DateTime<Utc>) -> Condition {
+    match times {
+        [only] => Condition::all().add(only.before(at)),
+        several => several.iter().fold(Condition::all(), |all, time| {
+            all.add(Condition::any().add(time.undated()).add(time.before(at)))
+        }),
+    }
 }
 
 #[cfg(test)]
@@ -288,6 +361,8 @@ mod tests {
     use super::*;
     use crate::catalogue::Catalogue;
     use crate::config::SourceConfig;
+    use crate::join::Joins;
+    use crate::layout::Held;
     use db::testkit::each_database;
 
     const BIZ: &str =
@@ -323,8 +398,16 @@ mod tests {
             let config: SourceConfig =
                 toml::from_str(&format!("name = \"a\"\nurl = \"{}\"\n{BIZ}", test.url)).unwrap();
             let catalogue = Catalogue::read(&test.db, &config.table).await.unwrap();
-            let layout = Layout::resolve(&config, catalogue, test.db.dialect()).unwrap();
-            let reading = Reading { config: &config, layout: &layout };
+            let layout = Layout::resolve(
+                &config,
+                &config.table,
+                &Held::default(),
+                catalogue,
+                &Joins::default(),
+                test.db.dialect(),
+            )
+            .unwrap();
+            let reading = Reading { config: &config, layout: &layout, label: None };
             for (filter, index) in
                 [(RecordFilter::stuck(), "by_status"), (RecordFilter::default(), "by_time")]
             {

@@ -2,7 +2,9 @@
 
 use crate::catalogue::{Class, Declared};
 use crate::config::SourceConfig;
-use crate::layout::Layout;
+use crate::layout::{Layout, Number};
+use crate::locator::{self, shown};
+use crate::states::Rule;
 use crate::time_form::TimeForm;
 use chrono::{DateTime, Utc};
 use db::{Cell, Row};
@@ -12,9 +14,12 @@ use sea_query::{Expr, ExprTrait, Query, SelectStatement};
 /// Aliases of the result, apart from any name a table may use in its conditions.
 mod alias {
     pub const KEY: &str = "r_key";
+    pub const LOCATOR: &str = "r_locator";
     pub const BIZ_TYPE: &str = "r_biz_type";
     pub const BIZ_NO: &str = "r_biz_no";
     pub const STATUS: &str = "r_status";
+    pub const RULE: &str = "r_rule";
+    pub const STATE: &str = "r_state";
     pub const CREATED: &str = "r_created";
     pub const UPDATED: &str = "r_updated";
     pub const UPDATED_TEXT: &str = "r_updated_text";
@@ -25,13 +30,17 @@ mod alias {
     pub const ATTEMPTS: &str = "r_attempts";
     pub const REQUEST: &str = "r_request";
     pub const RESPONSE: &str = "r_response";
+    pub const FACT: &str = "r_fact";
+    pub const MARK: &str = "r_mark";
 }
 
-/// The mapping applied to one database's rows.
+/// The mapping applied to one table's rows.
 #[derive(Clone, Copy)]
 pub(crate) struct Reading<'a> {
     pub(crate) config: &'a SourceConfig,
     pub(crate) layout: &'a Layout,
+    /// What tells this table's records from those of the source's other tables, where it has several.
+    pub(crate) label: Option<&'a str>,
 }
 
 /// What was read of a record, as far as a compare-and-set needs it.
@@ -51,48 +60,52 @@ pub(crate) struct Token {
     pub(crate) updated: Option<String>,
     #[serde(rename = "v", default, skip_serializing_if = "Option::is_none")]
     pub(crate) version: Option<String>,
+    /// Further columns that the state rules look at, in their order.
+    #[serde(rename = "r", default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) ruled: Vec<Option<String>>,
+    /// The rule that matched.
+    #[serde(rename = "m", default, skip_serializing_if = "Option::is_none")]
+    pub(crate) matched: Option<i64>,
 }
 
-impl Reading<'_> {
+impl<'a> Reading<'a> {
     /// A SELECT of every mapped column but the bodies, under the source's constant condition.
     pub(crate) fn select(&self) -> SelectStatement {
         let layout = self.layout;
         let mut select = Query::select();
-        select.from(self.config.table_ref());
-        let mut plain = |declared: Option<&Declared>, alias: &'static str| {
-            if let Some(declared) = declared {
-                let col = Expr::col(declared.name.clone());
-                match declared.class {
-                    // The cast drops the blanks.
-                    Class::Padded => select.expr_as(layout.dialect.as_text(col), alias),
-                    _ => select.expr_as(col, alias),
-                };
-            }
-        };
-        plain(Some(&layout.key), alias::KEY);
-        plain(layout.biz_type.as_ref(), alias::BIZ_TYPE);
-        plain(layout.biz_no.as_ref(), alias::BIZ_NO);
-        plain(Some(&layout.status), alias::STATUS);
-        plain(layout.attempts.as_ref(), alias::ATTEMPTS);
-        let times = [
-            (&layout.created_at, alias::CREATED),
-            (&layout.updated_at, alias::UPDATED),
-            (&layout.age, alias::AGE),
-            (&layout.deadline, alias::DEADLINE),
-            (&layout.lease_until, alias::LEASE),
-        ];
-        for (time, alias) in times {
-            if let Some(time) = time {
-                select.expr_as(Expr::col(time.column.clone()), alias);
+        select.from(layout.table_ref());
+        for (columns, alias) in [(&layout.key, alias::KEY), (&layout.locator.columns, alias::LOCATOR)] {
+            for (at, column) in columns.iter().enumerate() {
+                select.expr_as(layout.plain(column), numbered(alias, at));
             }
         }
+        let plain = [
+            (&layout.biz_type, alias::BIZ_TYPE),
+            (&layout.status, alias::STATUS),
+            (&layout.attempts, alias::ATTEMPTS),
+        ];
+        for (column, alias) in plain {
+            if let Some(column) = column {
+                select.expr_as(layout.plain(column), alias);
+            }
+        }
+        match &layout.biz_no {
+            Some(Number::Column(column)) => drop(select.expr_as(layout.plain(column), alias::BIZ_NO)),
+            Some(Number::Json(path)) => drop(select.expr_as(path.expr(), alias::BIZ_NO)),
+            Some(Number::Key(_) | Number::Request) | None => {}
+        }
+        select.expr_as(layout.states.matched(layout), alias::RULE);
+        for (at, ruled) in layout.states.columns.iter().enumerate() {
+            select.expr_as(ruled.compared(layout), numbered(alias::STATE, at));
+        }
+        self.select_times(&mut select);
         let compared = [
-            (layout.updated_at.as_ref().map(|time| &time.column), alias::UPDATED_TEXT),
-            (layout.version.as_ref().map(|version| &version.name), alias::VERSION_TEXT),
+            (layout.updated_at.as_ref().map(|time| &time.declared), alias::UPDATED_TEXT),
+            (layout.version.as_ref(), alias::VERSION_TEXT),
         ];
         for (column, alias) in compared {
             if let Some(column) = column {
-                select.expr_as(layout.dialect.as_text(Expr::col(column.clone())), alias);
+                select.expr_as(layout.text_of(column), alias);
             }
         }
         if let Some(predicate) = &self.config.predicate {
@@ -101,90 +114,235 @@ impl Reading<'_> {
         select
     }
 
+    fn select_times(&self, select: &mut SelectStatement) {
+        let layout = self.layout;
+        let times = [
+            (&layout.created_at, alias::CREATED),
+            (&layout.updated_at, alias::UPDATED),
+            (&layout.deadline, alias::DEADLINE),
+            (&layout.lease_until, alias::LEASE),
+        ];
+        for (time, alias) in times {
+            if let Some(time) = time {
+                select.expr_as(time.selected(), alias);
+            }
+        }
+        for (rule, ages) in self.ages() {
+            for (at, age) in ages.iter().enumerate() {
+                select.expr_as(age.selected(), age_alias(rule, at));
+            }
+        }
+    }
+
+    /// The source's own age columns, then those of the rules that have their own, with the rule's number.
+    fn ages(&self) -> impl Iterator<Item = (Option<usize>, &'a [TimeForm])> + use<'a> {
+        let layout = self.layout;
+        let own = layout.states.rules.iter().enumerate();
+        let own = own.filter_map(|(at, rule)| Some((Some(at), rule.age.as_deref()?)));
+        std::iter::once((None, layout.age.as_slice())).chain(own)
+    }
+
     /// The same with the bodies and the columns that are only shown.
     pub(crate) fn select_whole(&self) -> SelectStatement {
         let layout = self.layout;
         let mut select = self.select();
         for (body, alias) in [(&layout.request, alias::REQUEST), (&layout.response, alias::RESPONSE)] {
             if let Some(body) = body {
-                select.expr_as(Expr::col(body.name.clone()), alias);
+                body.select(&mut select, alias);
             }
         }
         for (at, fact) in layout.facts.iter().enumerate() {
-            select.expr_as(Expr::col(fact.name.clone()), fact_alias(at));
+            select.expr_as(fact.expr(), numbered(alias::FACT, at));
+        }
+        for (at, mark) in self.mark_columns().iter().enumerate() {
+            select.expr_as(mark.selected(), numbered(alias::MARK, at));
         }
         select
     }
 
-    /// The condition that finds a record; `None` when the locator is not of this mapping.
+    /// The condition that finds a record; `None` when the locator is not of this table.
     pub(crate) fn located(&self, id: &RecordId) -> Option<Expr> {
-        if id.locator.len() != self.layout.locator.len() {
+        let layout = self.layout;
+        let parts = self.own_part(&id.locator)?;
+        if parts.len() != layout.locator.columns.len() {
             return None;
         }
-        let parts = self.layout.locator.iter().zip(&id.locator);
-        parts.map(|(declared, part)| self.layout.is(declared, part)).reduce(ExprTrait::and)
+        let each = layout.locator.columns.iter().zip(parts).map(|(column, part)| {
+            Some(match layout.locator.unmarked(column, part)? {
+                Some(value) => layout.is_located(column, value),
+                None => column.expr().is_null(),
+            })
+        });
+        each.collect::<Option<Vec<_>>>()?.into_iter().reduce(ExprTrait::and)
+    }
+
+    /// The locator without the table's label; `None` when it is another table's.
+    pub(crate) fn own_part<'l>(&self, locator: &'l [String]) -> Option<&'l [String]> {
+        match (self.label, locator) {
+            (None, parts) => Some(parts),
+            (Some(label), [first, parts @ ..]) if first == label => Some(parts),
+            (Some(_), _) => None,
+        }
     }
 
     /// A row as a record; `now` is the source's clock.
     pub(crate) fn seen(&self, row: &Row, now: DateTime<Utc>) -> Seen {
-        let cell = |alias: &str| row.cell(alias).cloned().unwrap_or(Cell::Null);
-        let text = |alias: &str| cell(alias).as_text();
-        let time =
-            |form: &Option<TimeForm>, alias: &str| form.as_ref().and_then(|form| form.read(&cell(alias)));
+        let cells = Cells(row);
         let layout = self.layout;
-        let native_state = text(alias::STATUS);
-        let state = self.config.state_of(native_state.as_deref());
-        let token = Token {
-            status: native_state.clone(),
-            updated: text(alias::UPDATED_TEXT),
-            version: text(alias::VERSION_TEXT),
+        let native = cells.text(alias::STATUS);
+        let matched = cells.cell(alias::RULE).as_i64();
+        let rule = layout.states.rule(matched);
+        let state = rule.map_or(State::Unknown, |rule| rule.is);
+        let ruled: Vec<Option<String>> =
+            (0..layout.states.columns.len()).map(|at| cells.text(&numbered(alias::STATE, at))).collect();
+        let native_state = match layout.status {
+            Some(_) => native.clone(),
+            None => layout.states.in_words(&ruled),
         };
-        let biz_type = text(alias::BIZ_TYPE);
-        let age = time(&layout.age, alias::AGE).map(|from| now - from);
+        let token = Token {
+            status: native,
+            updated: cells.text(alias::UPDATED_TEXT),
+            version: cells.text(alias::VERSION_TEXT),
+            ruled,
+            matched: matched.filter(|_| !layout.states.values_only()),
+        };
+        let biz_type = match &self.config.columns.biz_type_value {
+            Some(value) => Some(value.clone()),
+            None => cells.text(alias::BIZ_TYPE),
+        };
+        let age = self.age_from(&cells, rule, matched).map(|from| now - from);
         let timing = Timing {
             age_ms: age.map(|age| age.num_milliseconds()),
-            deadline: time(&layout.deadline, alias::DEADLINE),
-            lease_until: time(&layout.lease_until, alias::LEASE),
+            deadline: cells.time(&layout.deadline, alias::DEADLINE),
+            lease_until: cells.time(&layout.lease_until, alias::LEASE),
         };
         let stuck_after = self.config.stuck_after(biz_type.as_deref());
-        let key = shown(&cell(alias::KEY));
+        let key = self.key(&cells);
         let row = RecordRow {
-            id: RecordId::new(self.config.name.clone(), vec![key.clone()]),
+            id: RecordId::new(self.config.name.clone(), self.locator(&cells)),
             source: self.config.name.clone(),
-            key,
-            stuck: state == State::Processing && timing.is_stuck(stuck_after, now),
+            stuck: state == State::Processing
+                && layout.read_only.is_none()
+                && timing.is_stuck(stuck_after, now),
             biz_type,
-            biz_no: text(alias::BIZ_NO),
+            biz_no: self.biz_no(&cells, &key),
+            key,
             state,
             native_state,
-            created_at: time(&layout.created_at, alias::CREATED),
-            updated_at: time(&layout.updated_at, alias::UPDATED),
+            created_at: cells.time(&layout.created_at, alias::CREATED),
+            updated_at: cells.time(&layout.updated_at, alias::UPDATED),
             age_seconds: age.map(|age| age.num_milliseconds().div_euclid(1_000)),
             stuck_after_seconds: stuck_after.as_secs(),
             lease_until: timing.lease_until,
-            attempts: cell(alias::ATTEMPTS).as_i64(),
+            attempts: cells.cell(alias::ATTEMPTS).as_i64(),
             version: token.version(state),
             verdict: None,
             verdict_at: None,
         };
-        Seen { row, updated: cell(alias::UPDATED), token }
+        Seen { row, updated: cells.cell(alias::UPDATED).clone(), token }
+    }
+
+    fn key(&self, cells: &Cells<'_>) -> String {
+        let parts: Vec<Option<String>> =
+            (0..self.layout.key.len()).map(|at| shown(cells.cell(&numbered(alias::KEY, at)))).collect();
+        locator::rendered(&parts)
+    }
+
+    fn locator(&self, cells: &Cells<'_>) -> Vec<String> {
+        let own = &self.layout.locator;
+        let parts = own
+            .columns
+            .iter()
+            .enumerate()
+            .map(|(at, column)| own.part(column, cells.cell(&numbered(alias::LOCATOR, at))));
+        self.label.map(str::to_owned).into_iter().chain(parts).collect()
+    }
+
+    fn biz_no(&self, cells: &Cells<'_>, key: &str) -> Option<String> {
+        match self.layout.biz_no.as_ref()? {
+            Number::Column(_) | Number::Json(_) => cells.text(alias::BIZ_NO),
+            Number::Key(pattern) => pattern.first_group(key).map(str::to_owned),
+            Number::Request => None,
+        }
+    }
+
+    /// The latest of the times that age is counted from.
+    fn age_from(
+        &self,
+        cells: &Cells<'_>,
+        rule: Option<&Rule>,
+        matched: Option<i64>,
+    ) -> Option<DateTime<Utc>> {
+        let own = rule.and_then(|rule| rule.age.as_deref());
+        let place = own.and(matched).and_then(|at| usize::try_from(at).ok());
+        let forms = own.unwrap_or(&self.layout.age);
+        let times =
+            forms.iter().enumerate().filter_map(|(at, form)| form.read(cells.cell(&age_alias(place, at))));
+        times.max()
     }
 
     pub(crate) fn request(&self, row: &Row) -> Body {
-        body(self.layout.request.as_ref(), row, alias::REQUEST)
+        self.layout.request.as_ref().map_or(Body::NotStored, |body| body.read(row, alias::REQUEST))
     }
 
     pub(crate) fn response(&self, row: &Row) -> Body {
-        body(self.layout.response.as_ref(), row, alias::RESPONSE)
+        self.layout.response.as_ref().map_or(Body::NotStored, |body| body.read(row, alias::RESPONSE))
+    }
+
+    /// The instants that a change of ours may have left its marker in.
+    pub(crate) fn marks(&self, row: &Row) -> Vec<i64> {
+        let cells = Cells(row);
+        let marks = self.mark_columns().into_iter().enumerate();
+        marks
+            .filter_map(|(at, form)| form.read(cells.cell(&numbered(alias::MARK, at))))
+            .map(|at| at.timestamp_millis())
+            .collect()
     }
 
     /// The columns that are only shown, with something in them.
     pub(crate) fn facts(&self, row: &Row) -> Vec<(String, String)> {
+        let cells = Cells(row);
         let facts = self.layout.facts.iter().enumerate().filter_map(|(at, fact)| {
-            let cell = row.cell(fact_alias(at).as_str()).ok()?;
-            (!cell.is_null()).then(|| (fact.name.clone(), shown(cell)))
+            Some((fact.name.clone(), cell_text(cells.cell(&numbered(alias::FACT, at)))?))
         });
-        facts.collect()
+        let table = self.label.map(|label| ("table".to_owned(), label.to_owned()));
+        facts.chain(table).collect()
+    }
+}
+
+impl Layout {
+    /// A column as it is read: as text where its own form would lose or add something.
+    fn plain(&self, column: &Declared) -> Expr {
+        match column.class {
+            // The cast drops the blanks of padded text and keeps the digits that a time is compared by.
+            Class::Padded | Class::Time { .. } => self.dialect.as_text(column.expr()),
+            _ => column.expr(),
+        }
+    }
+
+    /// A column as a text that comes back the same.
+    pub(crate) fn text_of(&self, column: &Declared) -> Expr {
+        match column.class {
+            Class::Binary | Class::Bit => self.dialect.as_text(self.bytes(column)),
+            _ => self.dialect.as_text(column.expr()),
+        }
+    }
+}
+
+/// The cells of a row; what was not selected reads as NULL.
+struct Cells<'r>(&'r Row);
+
+impl<'r> Cells<'r> {
+    fn cell(&self, alias: &str) -> &'r Cell {
+        self.0.cell(alias).unwrap_or(&Cell::Null)
+    }
+
+    fn text(&self, alias: &str) -> Option<String> {
+        self.cell(alias).as_text()
+    }
+
+    fn time(&self, form: &Option<TimeForm>, alias: &str) -> Option<DateTime<Utc>> {
+        form.as_ref()?.read(self.cell(alias))
     }
 }
 
@@ -214,34 +372,15 @@ impl Timing {
     }
 }
 
-fn fact_alias(at: usize) -> String {
-    format!("r_fact_{at}")
+fn numbered(alias: &str, at: usize) -> String {
+    format!("{alias}_{at}")
 }
 
-fn body(declared: Option<&Declared>, row: &Row, alias: &str) -> Body {
-    if declared.is_none() {
-        return Body::NotStored;
+fn age_alias(rule: Option<usize>, at: usize) -> String {
+    match rule {
+        None => numbered(alias::AGE, at),
+        Some(rule) => format!("{}_of_{rule}_{at}", alias::AGE),
     }
-    match row.cell(alias) {
-        Ok(Cell::Null) | Err(_) => Body::Empty,
-        Ok(Cell::Unreadable { type_name }) => {
-            Body::Unreadable(format!("a value of type {type_name} cannot be read"))
-        }
-        Ok(cell) => {
-            let bytes =
-                cell.as_bytes().map(<[u8]>::to_vec).or_else(|| cell.as_text().map(String::into_bytes));
-            match bytes {
-                Some(bytes) if bytes.is_empty() => Body::Empty,
-                Some(bytes) => Body::Stored(bytes),
-                None => Body::Unreadable(format!("{} cannot be shown", cell.kind())),
-            }
-        }
-    }
-}
-
-/// A cell for the eye; nothing for NULL.
-fn shown(cell: &Cell) -> String {
-    cell_text(cell).unwrap_or_default()
 }
 
 /// A cell as text: bytes that are no text as `0x…`; `None` for NULL.

@@ -105,10 +105,12 @@ impl Sender {
     }
 
     fn prepared(&self, record: &RecordDetail, now: DateTime<Utc>) -> Result<(HeaderMap, Vec<u8>), String> {
-        let body = match &record.request {
-            Body::Stored(bytes) => bytes.clone(),
-            Body::Empty | Body::NotStored => return Err("the record keeps no request to send".into()),
-            Body::Unreadable(reason) => return Err(format!("the stored request cannot be read: {reason}")),
+        let body = match (&record.request, record.request.bytes()) {
+            (_, Some(bytes)) => bytes.to_vec(),
+            (Body::Unreadable(reason), None) => {
+                return Err(format!("the stored request cannot be read: {reason}"));
+            }
+            (_, None) => return Err("the record keeps no request to send".into()),
         };
         let mut headers = HeaderMap::new();
         headers.insert(CONTENT_TYPE, self.content_type.clone());
@@ -144,12 +146,13 @@ pub(crate) fn can_send(biz: Option<&Biz>, sender: Option<&Sender>, request: &Bod
     if sender.is_none() {
         return Err(format!("No replay target is configured for {}; add [source.biz.replay].", biz.name));
     }
-    match request {
-        Body::Stored(_) => Ok(()),
-        Body::Empty | Body::NotStored => {
-            Err("The record keeps no request, so there is nothing to send again.".into())
+    match (request, request.bytes()) {
+        (_, Some(_)) => Ok(()),
+        (Body::Decoded(_), None) => {
+            Err("The request is kept in several columns, which give no body to send again; map request to one of them.".into())
         }
-        Body::Unreadable(reason) => Err(format!("The stored request cannot be read: {reason}.")),
+        (Body::Unreadable(reason), None) => Err(format!("The stored request cannot be read: {reason}.")),
+        (_, None) => Err("The record keeps no request, so there is nothing to send again.".into()),
     }
 }
 

@@ -3,7 +3,8 @@
 use crate::attached::{Attached, not_found};
 use crate::judge::combine;
 use crate::layout::Layout;
-use crate::reading::Seen;
+use crate::parts::Part;
+use crate::reading::{Reading, Seen};
 use crate::reverse::{Check, Subject};
 use db::{Attempts, DbError, Transient, Tx};
 use domain::actions::{Action, by_verdict};
@@ -44,11 +45,12 @@ impl Attached {
         action: Action,
         plan: &Plan,
     ) -> Result<Applied> {
-        let layout = self.layout().await?;
+        let part = self.part_of(&record.row.id)?;
+        let layout = self.layout_of(part).await?;
         let seed = self.clock.now().timestamp_subsec_nanos();
         let mut attempts = Attempts::new(TRIES, u64::from(seed));
         loop {
-            match self.attempt(&layout, record, expect, action, plan).await {
+            match self.attempt(part, &layout, record, expect, action, plan).await {
                 Err(trouble) if attempts.again(&trouble).await => {}
                 Ok(applied) => return Ok(applied),
                 Err(Trouble::Db(error)) => return Err(self.down(error)),
@@ -59,13 +61,14 @@ impl Attached {
 
     async fn attempt(
         &self,
+        part: &Part,
         layout: &Layout,
         record: &RecordDetail,
         expect: &Version,
         action: Action,
         plan: &Plan,
     ) -> Result<Applied, Trouble> {
-        let reading = self.reading(layout);
+        let reading = part.reading(&self.config, layout);
         let checks = match self.checks(record) {
             Ok(checks) => checks,
             Err(unavailable) => return Ok(Applied::EvidenceChanged(*unavailable)),
@@ -73,8 +76,8 @@ impl Attached {
         let subject = Subject::of(record);
         // Other databases are asked before the row is locked: they may be slow.
         let elsewhere = self.ask_elsewhere(checks, &subject).await;
-        let mut tx = self.db.begin().await?;
-        let seen = self.locked(&mut tx, layout, &record.row.id).await?;
+        let mut tx = part.db.begin().await?;
+        let seen = self.locked(&mut tx, reading, &record.row.id).await?;
         if seen.row.version != *expect {
             return Ok(Applied::Moved(Box::new(seen.row)));
         }
@@ -85,28 +88,35 @@ impl Attached {
         let update = reading.update(action, plan, &seen).map_err(refused)?;
         match tx.execute(&tx.query(&update)).await? {
             1 => {
+                let after = self.locked(&mut tx, reading, &record.row.id).await?.row;
+                if after.state != plan.state {
+                    // Dropping the transaction undoes the change.
+                    return Err(refused(format!(
+                        "What [source.write.{action}] sets makes this record {}, not {}; correct it.",
+                        after.state, plan.state
+                    )));
+                }
                 tx.commit().await?;
                 Ok(Applied::Changed)
             }
             0 => {
-                let row = self.locked(&mut tx, layout, &record.row.id).await?.row;
+                let row = self.locked(&mut tx, reading, &record.row.id).await?.row;
                 Ok(Applied::Moved(Box::new(row)))
             }
             _ => Err(refused(format!(
                 "Several records have this key in {}; settle them by hand.",
-                self.config.table
+                layout.table
             ))),
         }
     }
 
     /// Reads the record and locks it where the database can; SQLite's transaction holds the whole file.
-    async fn locked(&self, tx: &mut Tx, layout: &Layout, id: &RecordId) -> Result<Seen, Trouble> {
-        let reading = self.reading(layout);
+    async fn locked(&self, tx: &mut Tx, reading: Reading<'_>, id: &RecordId) -> Result<Seen, Trouble> {
         let now = tx.now().await?;
         let located = reading.located(id).ok_or_else(|| Trouble::Refused(not_found(id)))?;
         let mut select = reading.select();
         select.and_where(located);
-        layout.dialect.lock_rows(&mut select);
+        reading.layout.dialect.lock_rows(&mut select);
         let row = tx.fetch_optional(&tx.query(&select)).await?;
         row.map(|row| reading.seen(&row, now)).ok_or_else(|| Trouble::Refused(not_found(id)))
     }

@@ -16,10 +16,8 @@ impl Attached {
                 self.outage.is_over();
                 let ours = asked + (answered - asked) / 2;
                 let offset = (theirs - ours).num_milliseconds();
-                let (status, detail) = match self.read_layout().await {
-                    Ok(_) => {
-                        (Health::Up, format!("Answers; its clock differs from the console's by {offset} ms"))
-                    }
+                let (status, detail) = match self.read_layouts().await {
+                    Ok(()) => (Health::Up, self.words_of_health(offset)),
                     Err(Error::Unavailable { message, .. }) => (Health::Degraded, message),
                     Err(other) => (Health::Degraded, other.to_string()),
                 };
@@ -31,11 +29,27 @@ impl Attached {
             kind: self.db.dialect().to_string(),
             status,
             detail,
-            table: self.config.table.to_string(),
+            table: self.parts.first().map(|part| part.table.to_string()).unwrap_or_default(),
             checked_at: answered,
             clock_offset_ms,
             biz_types: self.biz_types(),
             mapping: self.mapping(),
+        }
+    }
+
+    /// Every table is there with what the mapping names.
+    async fn read_layouts(&self) -> domain::error::Result<()> {
+        for part in &self.parts {
+            self.read_layout_of(part).await?;
+        }
+        Ok(())
+    }
+
+    fn words_of_health(&self, offset_ms: i64) -> String {
+        let clock = format!("Answers; its clock differs from the console's by {offset_ms} ms");
+        match self.config.sees_processing() {
+            true => clock,
+            false => format!("{clock}. In-flight requests leave no row here, so nothing can be seen stuck"),
         }
     }
 
@@ -56,10 +70,7 @@ impl Attached {
         let columns = config.columns.mapped();
         let mut words: Vec<(String, String)> =
             columns.into_iter().map(|(part, column)| (part.to_owned(), column.to_owned())).collect();
-        for rule in &config.state {
-            let values: Vec<String> = rule.values.iter().map(ToString::to_string).collect();
-            words.push((rule.is.state().to_string(), values.join(", ")));
-        }
+        words.extend(config.state.iter().map(|rule| (rule.is.state().to_string(), rule.in_words())));
         words.push(("zone".into(), config.zone.0.to_string()));
         if let Some(predicate) = &config.predicate {
             words.push(("where".into(), predicate.sql().to_owned()));

@@ -105,8 +105,8 @@ fn changes(dialogs: &Dialogs<'_>, action: Action, confirm: Confirm) -> Confirm {
     let texts = visit.texts();
     let t = &texts.record;
     let state = |state| words::state(texts, state);
-    let stored = |body: &Body| match body {
-        Body::Stored(bytes) => t.request_stored(format::bytes(visit.locale(), bytes.len() as u64)),
+    let stored = |body: &Body| match body.bytes() {
+        Some(bytes) => t.request_stored(format::bytes(visit.locale(), bytes.len() as u64)),
         _ => t.response_empty.to_owned(),
     };
     let before = state(detail.row.state);

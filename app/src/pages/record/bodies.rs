@@ -72,14 +72,14 @@ fn panel(
     let visit = showing.visit;
     let t = &visit.texts().record;
     let bytes = body.bytes().unwrap_or_default();
-    let text = body.bytes().and_then(|bytes| text(bytes, showing.revealed));
+    let text = body.readable().and_then(|bytes| text(bytes, showing.revealed));
     let missing = match body {
-        Body::Stored(_) => Some(hidden(visit, bytes)),
+        Body::Stored(_) | Body::Decoded(_) => Some(hidden(visit, bytes)),
         Body::Empty => None,
         Body::NotStored => Some(t.not_kept.to_owned()),
         Body::Unreadable(reason) => Some(t.undecodable(reason)),
     };
-    let reveals = body.bytes().is_some() && !showing.revealed;
+    let reveals = body.readable().is_some() && !showing.revealed;
     let downloads = body.bytes().is_some() && showing.revealed;
     let download = if downloads { download(bytes, file) } else { None };
     let too_large = (downloads && download.is_none()).then(|| {

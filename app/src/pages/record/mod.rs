@@ -108,6 +108,7 @@ fn state(visit: &Visit, row: &RecordRow) -> AnyView {
         State::Success => Tone::Good,
         State::Failed => Tone::Bad,
         State::Timeout => Tone::Ended,
+        State::Ignored => Tone::Ended,
         State::Unknown => Tone::Unknown,
     };
     tag(tone, text)

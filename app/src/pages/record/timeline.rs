@@ -113,7 +113,7 @@ fn dot(state: State) -> &'static str {
         State::Success => "good",
         State::Failed => "bad",
         State::Processing => "processing",
-        State::Timeout | State::Unknown => "",
+        State::Timeout | State::Ignored | State::Unknown => "",
     }
 }
 

@@ -480,7 +480,10 @@ fn in_doubt(trouble: &str, record: Option<RecordRow>) -> Outcome {
 
 /// The marker makes our own change recognisable among everybody's.
 pub(super) fn is_as_planned(detail: &RecordDetail, plan: &Plan) -> bool {
-    let marked = detail.row.updated_at.is_some_and(|at| at.timestamp_millis() == plan.marker);
+    let marked = match plan.marker {
+        Plan::UNMARKED => plan.response.is_some(),
+        marker => detail.marks.contains(&marker),
+    };
     let answered =
         plan.response.as_deref().is_none_or(|text| detail.response.bytes() == Some(text.as_bytes()));
     detail.row.state == plan.state && marked && answered

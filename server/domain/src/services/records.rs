@@ -167,7 +167,7 @@ impl RecordService {
                 Err(error) => return Err(error),
             }
         }
-        sort(&mut rows, filter.oldest_first());
+        crate::record::sort(&mut rows, filter.oldest_first());
         rows.truncate(limit);
         Ok((rows, down))
     }
@@ -282,16 +282,6 @@ fn offers(actor: &Actor, detail: &RecordDetail, being_settled: bool, known: Know
         known,
     };
     Action::ALL.into_iter().map(|action| Offer { action, permit: permit(action, &situation) }).collect()
-}
-
-/// Creation time, then source and locator; records without a creation time last either way.
-fn sort(rows: &mut [RecordRow], oldest_first: bool) {
-    rows.sort_by(|left, right| {
-        let (left, right) = (Place::of(left), Place::of(right));
-        let undated = left.created_ms.is_none().cmp(&right.created_ms.is_none());
-        let along = if oldest_first { left.cmp(&right) } else { right.cmp(&left) };
-        undated.then(along)
-    });
 }
 
 fn timeline(

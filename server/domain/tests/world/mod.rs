@@ -233,6 +233,7 @@ impl Source for FakeSource {
             row: self.row(&table),
             request: Body::Stored(b"{}".to_vec()),
             response: table.response.map_or(Body::Empty, |text| Body::Stored(text.into_bytes())),
+            marks: row.updated_at.iter().map(|at| at.timestamp_millis()).collect(),
             facts: vec![],
             abilities: Abilities { mark_succeeded: Ok(()), mark_timed_out: Ok(()), replay: Ok(()) },
             read_at: self.clock.now(),

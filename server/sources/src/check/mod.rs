@@ -85,8 +85,8 @@ fn connected(db: &Db, theirs: DateTime<Utc>, ours: DateTime<Utc>, report: &mut R
 async fn check_table(source: &Attached, layout: &Layout, report: &mut Report) {
     match indexes::read(&source.db, &source.config.table).await {
         Ok(indexes) => {
-            unique_key(source, layout, &indexes, report);
-            stuck_index(source, layout, &indexes, report);
+            unique_key(layout, &indexes, report);
+            stuck_index(layout, &indexes, report);
             key_collation(layout, &indexes, report);
         }
         Err(error) => {
@@ -105,28 +105,31 @@ async fn check_table(source: &Attached, layout: &Layout, report: &mut Report) {
     native_states(source, layout, report).await;
 }
 
-fn unique_key(source: &Attached, layout: &Layout, indexes: &[Index], report: &mut Report) {
-    let (key, table) = (&layout.key.name, &source.config.table);
-    if indexes.iter().any(|index| index.unique && index.is_on(&[key])) {
-        report.ok("unique_key", format!("{key} is unique"));
+fn unique_key(layout: &Layout, indexes: &[Index], report: &mut Report) {
+    let table = &layout.table;
+    let columns: Vec<&str> = layout.key.iter().map(|column| column.name.as_str()).collect();
+    let key = columns.join("_");
+    if indexes.iter().any(|index| index.unique && index.is_on(&columns)) {
+        report.ok("unique_key", format!("{} is unique", columns.join(", ")));
     } else {
         report.error(
             "unique_key",
             format!("nothing makes {key} unique, so one key may have several records"),
-            format!("CREATE UNIQUE INDEX {0}_{key} ON {table} ({key})", table.name),
+            format!("CREATE UNIQUE INDEX {0}_{key} ON {table} ({1})", table.name, columns.join(", ")),
         );
     }
 }
 
-fn stuck_index(source: &Attached, layout: &Layout, indexes: &[Index], report: &mut Report) {
-    let Some(age) = layout.deadline.as_ref().or(layout.age.as_ref()) else {
+fn stuck_index(layout: &Layout, indexes: &[Index], report: &mut Report) {
+    let Some(age) = layout.deadline.as_ref().or(layout.age.first()) else {
         return report.warn(
             "stuck_index",
             "no time column is mapped, so nothing counts as stuck",
             "map created_at",
         );
     };
-    let (status, table) = (&layout.status.name, &source.config.table);
+    let Some(status) = layout.status.as_ref().map(|status| &status.name) else { return };
+    let table = &layout.table;
     let best = [vec![status.as_str(), age.column.as_str()], vec![status], vec![age.column.as_str()]];
     let served = best.iter().find_map(|columns| indexes.iter().find(|index| index.starts_with(columns)));
     match served {
@@ -140,12 +143,13 @@ fn stuck_index(source: &Attached, layout: &Layout, indexes: &[Index], report: &m
 }
 
 fn key_collation(layout: &Layout, indexes: &[Index], report: &mut Report) {
-    let declared = layout.key.collation.as_deref();
+    let [key] = layout.key.as_slice() else { return };
+    let declared = key.collation.as_deref();
     let collation = match layout.dialect {
-        Dialect::Mysql if layout.key.class == Class::Text => declared.filter(|name| !name.ends_with("_bin")),
+        Dialect::Mysql if key.class == Class::Text => declared.filter(|name| !name.ends_with("_bin")),
         Dialect::Sqlite => indexes
             .iter()
-            .find(|index| index.unique && index.is_on(&[&layout.key.name]))
+            .find(|index| index.unique && index.is_on(&[&key.name]))
             .and_then(|index| index.collation.as_deref())
             .filter(|name| *name != "BINARY"),
         _ => None,
@@ -153,7 +157,7 @@ fn key_collation(layout: &Layout, indexes: &[Index], report: &mut Report) {
     if let Some(collation) = collation {
         report.warn(
             "key_collation",
-            format!("{} is compared by {collation}, which may take two keys for one", layout.key.name),
+            format!("{} is compared by {collation}, which may take two keys for one", key.name),
             "give the column a binary collation (utf8mb4_bin, BINARY)",
         );
     }
@@ -161,17 +165,22 @@ fn key_collation(layout: &Layout, indexes: &[Index], report: &mut Report) {
 
 /// Which native states there are, in a sample bounded in rows and time.
 async fn native_states(source: &Attached, layout: &Layout, report: &mut Report) {
-    let status = Expr::col(layout.status.name.clone());
+    let Some(declared) = &layout.status else { return };
     let mut sample = Query::select();
-    sample.expr_as(status, "status").from(source.config.table_ref()).limit(SAMPLE);
+    sample
+        .expr_as(declared.expr(), "status")
+        .expr_as(layout.states.matched(layout), "rule")
+        .from(layout.table_ref())
+        .limit(SAMPLE);
     if let Some(predicate) = &source.config.predicate {
         sample.and_where(Expr::cust(format!("({})", predicate.sql())));
     }
     let counts = Query::select()
         .column("status")
         .expr(Func::count(Expr::cust("*")))
+        .column("rule")
         .from_subquery(sample, "sample")
-        .add_group_by([Expr::col("status")])
+        .add_group_by([Expr::col("status"), Expr::col("rule")])
         .to_owned();
     let rows = match source.db.fetch_at_most(&source.db.query(&counts), 50).await {
         Ok(rows) => rows,
@@ -181,7 +190,8 @@ async fn native_states(source: &Attached, layout: &Layout, report: &mut Report) 
         let native = row.cell(0).ok().and_then(db::Cell::as_text);
         let count = row.i64(1).unwrap_or_default();
         let shown = native.as_deref().unwrap_or("NULL");
-        match source.config.state_of(native.as_deref()) {
+        let rule = layout.states.rule(row.i64(2).ok());
+        match rule.map_or(State::Unknown, |rule| rule.is) {
             State::Unknown => report.warn(
                 "states",
                 format!("{count} of the records sampled have status {shown}, which is not mapped and shows as UNKNOWN"),

@@ -1,25 +1,38 @@
 //! One `[[source]]` of the configuration file: what it says, and whether it makes sense.
 
+mod beside;
 mod biz;
+mod body;
 mod check;
 mod columns;
 mod http_check;
+mod key;
 mod list;
 mod shards;
+mod state;
 mod steps;
+mod time;
 mod value;
 mod verify;
 
 pub use crate::named::Param;
+pub use beside::{Archive, Join, Shard, ShardRange};
 pub use biz::{Approval, Biz, OnUnknown, Prepare, Replay, ResponseTemplate};
 pub use check::{Ask, Home, ReverseCheck, RowsExpected};
-pub use columns::{Columns, TimeColumn, TimeUnit};
+pub use columns::{
+    AgeFrom, BizNo, BodyColumn, BodyFrom, Charset, Columns, DecodeBy, Decoder, KeyColumns, KeyTransform,
+    Sentinel, TimeColumn, TimeUnit,
+};
 pub use http_check::{Algorithm, AnswerField, AnswerRule, Encoding, HttpCheck, SecretEncoding, Sign};
 pub use shards::{Fallback, Hash, Route, RouteBy, ShardSet, ShardTable, Sharding, Tables};
+pub use state::{MappedState, StateRule};
 pub use steps::{Bound, Step, Steps};
-pub use value::{Pointer, Predicate, Rate, Scalar, Secret, Span, Table, ValueTest, WriteValue, Zone};
+pub use value::{
+    Pattern, Pointer, Predicate, Rate, Scalar, Secret, Span, Table, ValueTest, WriteValue, Zone,
+};
 pub use verify::Problem;
 
+use domain::actions::Action;
 use domain::record::State;
 use serde::Deserialize;
 use std::collections::BTreeMap;
@@ -41,6 +54,15 @@ pub struct SourceConfig {
     pub url: Secret,
     #[serde(default)]
     pub table: Table,
+    /// Instead of `table`: tables that share the records between them.
+    #[serde(default)]
+    pub shard: Vec<Shard>,
+    /// Tables that finished rows are moved to.
+    #[serde(default)]
+    pub archive: Vec<Archive>,
+    /// Further tables whose columns belong to a record.
+    #[serde(default)]
+    pub join: Vec<Join>,
     /// The zone of time columns that name none.
     #[serde(default)]
     pub zone: Zone,
@@ -60,44 +82,13 @@ pub struct SourceConfig {
     pub max_connections: u32,
     #[serde(default)]
     pub columns: Columns,
-    /// Native values and what they mean; without any, the native table's four words.
+    /// What makes a row which state; without any rule, the native table's four words.
     #[serde(default = "native_states")]
     pub state: Vec<StateRule>,
     #[serde(default)]
     pub write: Writes,
     #[serde(default)]
     pub biz: Vec<Biz>,
-}
-
-/// Native values that mean one state. The first value is the one written.
-#[derive(Debug, Clone, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub struct StateRule {
-    pub is: MappedState,
-    pub values: Vec<Scalar>,
-}
-
-/// The states a native value can be mapped onto; everything else reads UNKNOWN.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
-#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum MappedState {
-    Processing,
-    Success,
-    Failed,
-    Timeout,
-}
-
-impl MappedState {
-    pub const ALL: [Self; 4] = [Self::Processing, Self::Success, Self::Failed, Self::Timeout];
-
-    pub fn state(self) -> State {
-        match self {
-            Self::Processing => State::Processing,
-            Self::Success => State::Success,
-            Self::Failed => State::Failed,
-            Self::Timeout => State::Timeout,
-        }
-    }
 }
 
 /// What an action sets besides, or instead of, what it sets by itself: column → value.
@@ -120,17 +111,42 @@ impl SourceConfig {
         self.biz(biz_type).and_then(|biz| biz.stuck_after).unwrap_or(self.stuck_after).get()
     }
 
-    /// The state a native value means.
-    pub fn state_of(&self, native: Option<&str>) -> State {
-        let Some(native) = native else { return State::Unknown };
-        let rule = self.state.iter().find(|rule| rule.values.iter().any(|value| value.is(native)));
-        rule.map_or(State::Unknown, |rule| rule.is.state())
+    /// All values of the status column that mean `state` by themselves; for `Unknown`, none.
+    pub fn native_values(&self, state: State) -> Vec<&Scalar> {
+        let rules = self.state.iter().filter(|rule| rule.is.state() == state && rule.is_values_only());
+        rules.flat_map(|rule| &rule.values).collect()
     }
 
-    /// All native values that mean `state`; for `Unknown`, none.
-    pub fn native_values(&self, state: State) -> Vec<String> {
-        let rules = self.state.iter().filter(|rule| rule.is.state() == state);
-        rules.flat_map(|rule| rule.values.iter().map(Scalar::to_string)).collect()
+    /// Whether values of the status column alone decide every state.
+    pub fn states_are_values(&self) -> bool {
+        self.columns.status.is_some() && self.state.iter().all(StateRule::is_values_only)
+    }
+
+    /// The state that marking a record makes: FAILED stands for TIMEOUT where the table has no value for it and
+    /// `write.mark_timed_out` says what to set.
+    pub fn marked(&self, action: Action) -> State {
+        let has = |state: MappedState| self.state.iter().any(|rule| rule.is == state);
+        match action {
+            Action::MarkSucceeded => State::Success,
+            Action::MarkTimedOut | Action::Replay => {
+                let fails = !has(MappedState::Timeout) && has(MappedState::Failed);
+                if fails && !self.write.mark_timed_out.is_empty() { State::Failed } else { State::Timeout }
+            }
+        }
+    }
+
+    /// Every SQL condition on the record's own table, with its key.
+    pub fn expressions(&self) -> Vec<(String, &str)> {
+        let own = self.predicate.iter().map(|predicate| ("where".to_owned(), predicate.sql()));
+        let rules = self.state.iter().enumerate().filter_map(|(place, rule)| {
+            Some((format!("state {} ({}): when", place + 1, rule.is.state()), rule.when.as_ref()?.sql()))
+        });
+        own.chain(rules).collect()
+    }
+
+    /// Whether any row can be PROCESSING: where rows are written only when work is done, nothing can be seen stuck.
+    pub fn sees_processing(&self) -> bool {
+        self.state.iter().any(|rule| rule.is == MappedState::Processing)
     }
 }
 
@@ -151,8 +167,6 @@ fn max_connections() -> u32 {
 }
 
 fn native_states() -> Vec<StateRule> {
-    MappedState::ALL
-        .into_iter()
-        .map(|is| StateRule { is, values: vec![Scalar::Text(is.state().as_str().to_owned())] })
-        .collect()
+    let word = |is: MappedState| StateRule::of_values(is, vec![Scalar::Text(is.state().as_str().to_owned())]);
+    MappedState::NATIVE.into_iter().map(word).collect()
 }

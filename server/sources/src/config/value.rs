@@ -1,6 +1,7 @@
 //! Values of the configuration that say themselves whether they are right, so that the file's reader can name the line.
 
 use chrono_tz::Tz;
+use regex::{Regex, RegexBuilder};
 use serde::Deserialize;
 use std::collections::BTreeMap;
 use std::fmt;
@@ -135,9 +136,10 @@ impl fmt::Display for Rate {
     }
 }
 
-/// A table, with its schema (PostgreSQL) or database (MySQL) if need be: `schema.table`.
+/// A table, with its schema (PostgreSQL) or database (MySQL) if need be: `"schema.table"`; where the name itself holds a dot,
+/// `{ name = "cap.Received" }`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
-#[serde(try_from = "String")]
+#[serde(try_from = "RawTable")]
 pub struct Table {
     pub schema: Option<String>,
     pub name: String,
@@ -149,16 +151,30 @@ impl Default for Table {
     }
 }
 
-impl TryFrom<String> for Table {
+#[derive(Deserialize)]
+#[serde(untagged, expecting = "expected a table's name, \"schema.name\" or { schema = \"…\", name = \"…\" }")]
+enum RawTable {
+    Text(String),
+    Parts {
+        #[serde(default)]
+        schema: Option<String>,
+        name: String,
+    },
+}
+
+impl TryFrom<RawTable> for Table {
     type Error = String;
 
-    fn try_from(text: String) -> Result<Self, String> {
-        let (schema, name) = match text.split_once('.') {
-            Some((schema, name)) => (Some(schema.to_owned()), name.to_owned()),
-            None => (None, text.clone()),
+    fn try_from(raw: RawTable) -> Result<Self, String> {
+        let (schema, name) = match raw {
+            RawTable::Text(text) => match text.split_once('.') {
+                Some((schema, name)) => (Some(schema.to_owned()), name.to_owned()),
+                None => (None, text),
+            },
+            RawTable::Parts { schema, name } => (schema, name),
         };
         if name.is_empty() || schema.as_deref() == Some("") {
-            return Err(format!("{text:?} is no table; write its name or \"schema.name\""));
+            return Err("that is no table; write its name or \"schema.name\"".into());
         }
         Ok(Self { schema, name })
     }
@@ -188,13 +204,33 @@ impl TryFrom<String> for Predicate {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
-        if text.trim().is_empty() || text.contains([';', '?', '$']) || text.contains("--") {
+        let commented = text.contains("--") || text.contains("/*");
+        if text.trim().is_empty() || text.contains([';', '?', '$']) || commented || !is_closed(&text) {
             return Err(
-                "where is one constant condition without ;, ?, $ and comments, like \"del_flag = 0\"".into(),
+                "a SQL condition here is one constant condition without ;, ?, $ and comments, with every quote and bracket closed, like \"del_flag = 0\"".into(),
             );
         }
         Ok(Self(text))
     }
+}
+
+/// Whether quotes and brackets are closed, so that a condition in brackets stays inside them.
+fn is_closed(sql: &str) -> bool {
+    let (mut depth, mut quote) = (0_i32, None);
+    for c in sql.chars() {
+        match (quote, c) {
+            // Databases differ on what a backslash does to a quote.
+            (Some(_), '\\') => return false,
+            (Some(open), c) if c == open => quote = None,
+            (Some(_), _) => {}
+            (None, '\'' | '"' | '`') => quote = Some(c),
+            (None, '(') => depth += 1,
+            (None, ')') if depth == 0 => return false,
+            (None, ')') => depth -= 1,
+            (None, _) => {}
+        }
+    }
+    depth == 0 && quote.is_none()
 }
 
 /// A place in the stored request (RFC 6901): `/amount`, `/items/0/sku`.
@@ -216,6 +252,45 @@ impl TryFrom<String> for Pointer {
             return Ok(Self(text));
         }
         Err(format!("{text:?} is no JSON pointer; write the path into the request, like \"/amount\""))
+    }
+}
+
+/// A regular expression with one group: `pay:(\\d+):.*`. It must match the whole text.
+#[derive(Debug, Clone, Deserialize)]
+#[serde(try_from = "String")]
+pub struct Pattern(Regex);
+
+/// A compiled pattern takes no more memory than this.
+const PATTERN_MAX_BYTES: usize = 256 * 1024;
+
+impl Pattern {
+    /// What the first group took, when the whole text matches.
+    pub fn first_group<'t>(&self, text: &'t str) -> Option<&'t str> {
+        Some(self.0.captures(text)?.get(1)?.as_str())
+    }
+}
+
+impl PartialEq for Pattern {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.as_str() == other.0.as_str()
+    }
+}
+
+impl Eq for Pattern {}
+
+impl TryFrom<String> for Pattern {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        let whole = format!("^(?:{text})$");
+        let built = RegexBuilder::new(&whole).size_limit(PATTERN_MAX_BYTES).build();
+        match built {
+            Ok(pattern) if pattern.captures_len() >= 2 => Ok(Self(pattern)),
+            Ok(_) => Err(format!(
+                "{text:?} has no group; put ( ) around the part that counts, like \"pay:(\\d+):.*\""
+            )),
+            Err(_) => Err(format!("{text:?} is no regular expression; write one like \"pay:(\\d+):.*\"")),
+        }
     }
 }
 
@@ -308,7 +383,7 @@ impl ValueTest {
     }
 }
 
-/// What an action writes into a column: a literal, `{ now = true }`, `{ null = true }` or `{ add = 1 }`.
+/// What an action writes into a column: a literal, `{ now = true }`, `{ null = true }`, `{ add = 1 }` or `{ response = true }`.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
 #[serde(try_from = "RawWrite")]
 pub enum WriteValue {
@@ -316,10 +391,15 @@ pub enum WriteValue {
     Now,
     Null,
     Add(i64),
+    /// The response that later duplicates shall get.
+    Response,
 }
 
 #[derive(Deserialize)]
-#[serde(untagged, expecting = "expected a value, { now = true }, { null = true } or { add = 1 }")]
+#[serde(
+    untagged,
+    expecting = "expected a value, { now = true }, { null = true }, { add = 1 } or { response = true }"
+)]
 enum RawWrite {
     Literal(Scalar),
     Special(BTreeMap<String, Scalar>),
@@ -336,8 +416,9 @@ impl TryFrom<RawWrite> for WriteValue {
         match special.into_iter().collect::<Vec<_>>().as_slice() {
             [(name, Scalar::Bool(true))] if name == "now" => Ok(Self::Now),
             [(name, Scalar::Bool(true))] if name == "null" => Ok(Self::Null),
+            [(name, Scalar::Bool(true))] if name == "response" => Ok(Self::Response),
             [(name, Scalar::Integer(by))] if name == "add" => Ok(Self::Add(*by)),
-            _ => Err("write { now = true }, { null = true } or { add = 1 }".into()),
+            _ => Err("write { now = true }, { null = true }, { add = 1 } or { response = true }".into()),
         }
     }
 }
@@ -356,6 +437,25 @@ mod tests {
         assert_eq!(Rate::try_from("30/m".to_owned()).unwrap().to_string(), "30/m");
         for wrong in ["", "5", "0/s", "5/d", "-1/s", "/s"] {
             assert!(Rate::try_from(wrong.to_owned()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_condition_stays_inside_its_brackets() {
+        for right in ["a = 1", "(a = 1) OR (b = '(')", "a = 'it''s'", "data #>> '{a}' = 'x'"] {
+            assert!(Predicate::try_from(right.to_owned()).is_ok(), "{right}");
+        }
+        for wrong in [
+            "",
+            "a = 1) OR (1 = 1",
+            "a = 1; DROP TABLE t",
+            "a = 'x",
+            "a = 1 -- b",
+            "a = 1 /* b",
+            "a = '\\' OR 1 = 1",
+            "(a",
+        ] {
+            assert!(Predicate::try_from(wrong.to_owned()).is_err(), "{wrong}");
         }
     }
 

@@ -1,9 +1,10 @@
 //! What no single value can tell: whether the parts of a source fit together.
 
-use super::{Approval, Biz, MappedState, Param, Replay, SourceConfig, WriteValue};
+use super::{Approval, Biz, Param, Replay, SourceConfig, Table, WriteValue};
 use crate::reverse::Check;
 use crate::template::Template;
 use db::Dialect;
+use domain::actions::Action;
 use std::collections::HashSet;
 use std::fmt;
 
@@ -28,6 +29,7 @@ impl SourceConfig {
         self.verify_ground(&mut found);
         self.verify_states(&mut found);
         self.verify_writes(&mut found);
+        self.verify_beside(&mut found);
         let mut names = HashSet::new();
         for biz in &self.biz {
             if !names.insert(&biz.name) {
@@ -58,33 +60,85 @@ impl SourceConfig {
 
     fn verify_states(&self, found: &mut Found<'_>) {
         let mut seen = HashSet::new();
-        for value in self.state.iter().flat_map(|rule| &rule.values) {
-            if !seen.insert(value.to_string()) {
+        for (place, rule) in self.state.iter().enumerate() {
+            let at = format!("state {} ({})", place + 1, rule.is.state());
+            if rule.is_empty() {
                 found.add(
-                    "state.values",
-                    format!("{value} is mapped twice; the first match wins, drop the other"),
+                    &at,
+                    "says nothing; write values = [\"…\"], null, not_null, equals, when or always = true",
                 );
             }
+            if !rule.values.is_empty() && self.columns.status.is_none() {
+                found.add(
+                    &at,
+                    "has values, and columns.status is \"not stored\"; write equals = { column = value }",
+                );
+            }
+            if rule.always && place + 1 < self.state.len() {
+                found.add(&at, "matches every row, so no later rule ever does; put it last");
+            }
+            for value in rule.values.iter().filter(|_| rule.is_values_only()) {
+                if !seen.insert(value.to_string()) {
+                    found.add(&at, format!("{value} is mapped twice; the first match wins, drop the other"));
+                }
+            }
         }
-        if self.native_values(MappedState::Processing.state()).is_empty() {
+        if !self.sees_processing() && !self.state.iter().any(|rule| rule.always) {
             found.add(
                 "state",
-                "no value means PROCESSING; write [[source.state]] is = \"PROCESSING\" values = [\"…\"]",
+                "no rule means PROCESSING; write [[source.state]] is = \"PROCESSING\" values = [\"…\"], or always = true where rows are written only when the work is done",
             );
+        }
+    }
+
+    fn verify_beside(&self, found: &mut Found<'_>) {
+        let mut names = HashSet::new();
+        for join in &self.join {
+            let at = format!("join {:?}", join.name);
+            if join.name.is_empty()
+                || join.name.contains('.')
+                || join.name == self.table.name
+                || !names.insert(&join.name)
+            {
+                found.add(&at, "needs a name of its own, without dots and other than the table's");
+            }
+            if join.on.is_empty() {
+                found.add(&at, "has no on; write on = { their_column = \"our_column\" }");
+            }
+        }
+        if !self.shard.is_empty() && self.table != Table::default() {
+            found.add("table", "is there beside [[source.shard]]; keep one of them");
+        }
+        for shard in &self.shard {
+            if !shard.is_numbered() && shard.range.first != shard.range.last {
+                found.add(
+                    "shard.table",
+                    format!("{} has no place for the number; write \"{}_{{n}}\"", shard.table, shard.table),
+                );
+            }
+            if let Some(Err(error)) = shard.url.as_ref().map(|url| Dialect::of_url(url.expose())) {
+                found.add("shard.url", error.to_string());
+            }
+        }
+        for archive in &self.archive {
+            if archive.table == self.table && self.shard.is_empty() {
+                found.add("archive.table", "is the live table; write the table that rows are moved to");
+            }
         }
     }
 
     fn verify_writes(&self, found: &mut Found<'_>) {
         let writes = [
-            ("write.mark_succeeded", &self.write.mark_succeeded, MappedState::Success),
-            ("write.mark_timed_out", &self.write.mark_timed_out, MappedState::Timeout),
+            ("write.mark_succeeded", &self.write.mark_succeeded, self.marked(Action::MarkSucceeded)),
+            ("write.mark_timed_out", &self.write.mark_timed_out, self.marked(Action::MarkTimedOut)),
         ];
         for (key, write, target) in writes {
-            if let Some(WriteValue::Literal(value)) = write.get(&self.columns.status)
-                && self.state_of(Some(&value.to_string())) != target.state()
+            if let Some(status) = &self.columns.status
+                && let Some(WriteValue::Literal(value)) = write.get(status)
+                && self.states_are_values()
+                && !self.native_values(target).contains(&value)
             {
-                let wanted = target.state();
-                found.add(key, format!("writes status {value}, which is not mapped as {wanted}; map it under [[source.state]]"));
+                found.add(key, format!("writes status {value}, which is not mapped as {target}; map it under [[source.state]]"));
             }
             if let Some(updated) = &self.columns.updated_at
                 && write.get(&updated.column).is_some_and(|value| *value != WriteValue::Now)
@@ -93,6 +147,9 @@ impl SourceConfig {
                     key,
                     format!("{} must be {{ now = true }}: the change is recognised by it", updated.column),
                 );
+            }
+            if key.ends_with("timed_out") && write.values().any(|value| *value == WriteValue::Response) {
+                found.add(key, "sets a response, which only mark_succeeded has");
             }
         }
     }

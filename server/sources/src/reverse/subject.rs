@@ -17,7 +17,7 @@ pub(crate) struct Subject<'a> {
 
 impl<'a> Subject<'a> {
     pub(crate) fn of(record: &'a RecordDetail) -> Self {
-        let text = record.request.bytes().and_then(|bytes| std::str::from_utf8(bytes).ok());
+        let text = record.request.readable().and_then(|bytes| std::str::from_utf8(bytes).ok());
         Self { record, request: text.and_then(domain::json::parse) }
     }
 

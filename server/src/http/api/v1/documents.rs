@@ -218,7 +218,7 @@ impl CacheDocument {
 
 impl BodyDocument {
     fn masked(body: &Body) -> Self {
-        let text = body.bytes().map(|bytes| std::str::from_utf8(bytes).ok().and_then(redact::masked));
+        let text = body.readable().map(|bytes| std::str::from_utf8(bytes).ok().and_then(redact::masked));
         match text {
             Some(Some(text)) => Self::content(body, text, "utf-8", true),
             Some(None) => {
@@ -230,7 +230,7 @@ impl BodyDocument {
     }
 
     fn revealed(body: &Body) -> Self {
-        match body.bytes().map(|bytes| (bytes, std::str::from_utf8(bytes))) {
+        match body.readable().map(|bytes| (bytes, std::str::from_utf8(bytes))) {
             Some((_, Ok(text))) => Self::content(body, text.to_owned(), "utf-8", false),
             Some((bytes, Err(_))) => Self::content(body, STANDARD.encode(bytes), "base64", false),
             None => Self::without(body),
@@ -254,6 +254,7 @@ impl BodyDocument {
     fn without(body: &Body) -> Self {
         let detail = match body {
             Body::Stored(_) => None,
+            Body::Decoded(decoded) => (!decoded.how.is_empty()).then(|| format!("decoded: {}", decoded.how)),
             Body::Empty => Some("empty".to_owned()),
             Body::NotStored => Some("this table keeps no such body".to_owned()),
             Body::Unreadable(reason) => Some(reason.clone()),
