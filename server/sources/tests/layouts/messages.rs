@@ -14,7 +14,7 @@ async fn s28_a_four_part_key_and_nothing_but_a_deadline() {
         "[[state]]\nis = \"PROCESSING\"\nvalues = [\"CONSUMING\"]\n[[state]]\nis = \"SUCCESS\"\nvalues = [\"CONSUMED\"]\n[write.mark_succeeded]\nexpire_time = { now = true }\n"
     );
     let statements = [
-        "CREATE TABLE t_rocketmq_dedup (application_name VARCHAR(255) NOT NULL{cs}, topic VARCHAR(255) NOT NULL{cs}, tag VARCHAR(16) NOT NULL{cs}, msg_uniq_key VARCHAR(255) NOT NULL{cs}, status VARCHAR(16) NOT NULL, expire_time BIGINT NOT NULL)",
+        "CREATE TABLE t_rocketmq_dedup (application_name VARCHAR(255) {cs} NOT NULL, topic VARCHAR(255) {cs} NOT NULL, tag VARCHAR(16) {cs} NOT NULL, msg_uniq_key VARCHAR(255) {cs} NOT NULL, status VARCHAR(16) NOT NULL, expire_time BIGINT NOT NULL)",
         "INSERT INTO t_rocketmq_dedup VALUES ('app', 'X', '', 'm1', 'CONSUMING', {old_ms}), ('app', 'X', 't', 'm1', 'CONSUMING', {soon_ms}), ('app|X', '', 't', 'm1', 'CONSUMED', {soon_ms}), ('app', 'Y', '%', 'm\\\\2', 'CONSUMING', {old_ms})",
     ];
     for dialect in ALL {
@@ -45,7 +45,7 @@ async fn s29_millisecond_epochs_and_a_flag() {
     let config = format!(
         "table = \"message\"\n{}{}",
         columns(
-            "key = \"id\"\nbiz_type = \"destination\"\nstatus = \"published\"\nrequest = \"payload\"\ncreated_at = { column = \"creation_time\", kind = \"epoch_ms\" }\nupdated_at = { column = \"creation_time\", kind = \"epoch_ms\" }\nfacts = [\"headers\"]"
+            "key = \"id\"\nbiz_type_value = \"X\"\nfacts = [\"destination\", \"headers\"]\nstatus = \"published\"\nrequest = \"payload\"\ncreated_at = { column = \"creation_time\", kind = \"epoch_ms\" }\nupdated_at = { column = \"creation_time\", kind = \"epoch_ms\" }"
         ),
         "[[state]]\nis = \"PROCESSING\"\nvalues = [false]\n[[state]]\nis = \"SUCCESS\"\nvalues = [true]\n"
     );
