@@ -229,11 +229,12 @@ impl Source for FakeSource {
 
     async fn get(&self, _: &RecordId) -> Result<RecordDetail> {
         let table = self.table();
+        let row = self.row(&table);
         Ok(RecordDetail {
-            row: self.row(&table),
+            marks: row.updated_at.iter().map(|at| at.timestamp_millis()).collect(),
+            row,
             request: Body::Stored(b"{}".to_vec()),
             response: table.response.map_or(Body::Empty, |text| Body::Stored(text.into_bytes())),
-            marks: row.updated_at.iter().map(|at| at.timestamp_millis()).collect(),
             facts: vec![],
             abilities: Abilities { mark_succeeded: Ok(()), mark_timed_out: Ok(()), replay: Ok(()) },
             read_at: self.clock.now(),

@@ -241,8 +241,8 @@ impl Attach {
 pub fn columns(mapped: &str) -> String {
     let names = ["biz_type", "biz_no", "request", "response", "created_at", "updated_at"];
     let named = |name: &str| mapped.lines().any(|line| line.starts_with(&format!("{name} =")));
-    let rest =
-        names.into_iter().filter(|name| !named(name) && !(*name == "biz_type" && named("biz_type_value")));
+    let is_said = |name: &str| named(name) || (name == "biz_type" && named("biz_type_value"));
+    let rest = names.into_iter().filter(|name| !is_said(name));
     let rest: String = rest.map(|name| format!("{name} = \"not stored\"\n")).collect();
     format!("[columns]\n{mapped}\n{rest}")
 }
