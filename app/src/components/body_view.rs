@@ -26,6 +26,8 @@ pub struct BodyView {
     pub text: Option<String>,
     /// Bytes as stored.
     pub size: u64,
+    /// How the text came about and where it was cut off, when it is not as stored.
+    pub notes: Vec<String>,
     pub masked: bool,
     /// Link or form that reveals the body, for those who may.
     pub reveal: Option<AnyView>,
@@ -38,7 +40,8 @@ pub struct BodyView {
 impl BodyView {
     pub fn view(self, visit: &Visit) -> AnyView {
         let t = visit.texts();
-        let hint = self.text.as_ref().map(|_| hint(visit, self.size, self.masked)).unwrap_or_default();
+        let hint =
+            self.text.as_ref().map(|_| hint(visit, self.size, self.masked, &self.notes)).unwrap_or_default();
         let copy = self.text.as_ref().map(|_| copy_from_button(visit, self.id));
         let download = self
             .download
@@ -57,10 +60,11 @@ impl BodyView {
     }
 }
 
-fn hint(visit: &Visit, size: u64, masked: bool) -> String {
+fn hint(visit: &Visit, size: u64, masked: bool, notes: &[String]) -> String {
     let t = &visit.texts().body;
     let shown = if masked { t.masked } else { t.revealed };
-    format!("{} · {shown}", format::bytes(visit.locale(), size))
+    let hint = format!("{} · {shown}", format::bytes(visit.locale(), size));
+    notes.iter().fold(hint, |hint, note| format!("{hint} · {note}"))
 }
 
 fn content(visit: &Visit, id: &'static str, text: &str) -> AnyView {

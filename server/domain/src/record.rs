@@ -205,6 +205,16 @@ pub struct Decoded {
     pub truncated_at: Option<u64>,
 }
 
+impl Decoded {
+    /// How the text came about, and where it ends too early, in English; nothing when it is as stored.
+    pub fn note(&self) -> Option<String> {
+        let how = (!self.how.is_empty()).then(|| format!("decoded: {}", self.how));
+        let cut = self.truncated_at.map(|size| format!("cut off at {size}"));
+        let notes: Vec<String> = how.into_iter().chain(cut).collect();
+        (!notes.is_empty()).then(|| notes.join("; "))
+    }
+}
+
 impl Body {
     /// The stored bytes: what is sent again.
     pub fn bytes(&self) -> Option<&[u8]> {

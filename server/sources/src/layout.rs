@@ -55,6 +55,13 @@ pub(crate) enum Number {
     Request,
 }
 
+/// How much of a key of several parts a search names. A part alone has no index, so it is asked for second.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Breadth {
+    Whole,
+    Part,
+}
+
 /// One table that holds records, and what is special about it.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Held {
@@ -173,24 +180,23 @@ impl Layout {
         }
     }
 
-    /// The condition that a record has this key: whole as shown, or one part of several; as typed, or as the service stores it.
-    pub(crate) fn has_key(&self, typed: &str) -> Expr {
+    /// The condition that a record has this key: as typed, or as the service stores it; whole, or one part of several.
+    pub(crate) fn has_key(&self, typed: &str, breadth: Breadth) -> Expr {
         let stored = self.key_transform.map(|transform| transform.apply(typed));
-        let whole = |text: &str| {
-            let parts = crate::locator::parsed(text, self.key.len())?;
-            let each = self.key.iter().zip(parts).map(|(column, part)| match part {
-                Some(value) => self.is(column, &value),
-                None => column.expr().is_null(),
-            });
-            Some(crate::sql::all(each))
-        };
-        let part = |text: &str| match self.key.len() {
-            1 => None,
-            _ => Some(crate::sql::any(self.key.iter().map(|column| self.is(column, text)))),
-        };
-        let texts = [Some(typed), stored.as_deref()];
-        let found = texts.into_iter().flatten().flat_map(|text| [whole(text), part(text)]).flatten();
-        crate::sql::any(found)
+        let texts = [Some(typed), stored.as_deref()].into_iter().flatten();
+        crate::sql::any(texts.filter_map(|text| match breadth {
+            Breadth::Whole => self.has_whole_key(text),
+            Breadth::Part => Some(crate::sql::any(self.key.iter().map(|column| self.is(column, text)))),
+        }))
+    }
+
+    fn has_whole_key(&self, text: &str) -> Option<Expr> {
+        let parts = crate::locator::parsed(text, self.key.len())?;
+        let each = self.key.iter().zip(parts).map(|(column, part)| match part {
+            Some(value) => self.is(column, &value),
+            None => column.expr().is_null(),
+        });
+        Some(crate::sql::all(each))
     }
 
     /// The same of a key as shown.

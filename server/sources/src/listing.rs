@@ -1,6 +1,6 @@
 //! Keyset pages over an attached table, in the order the service merges by: creation time in milliseconds, then locator bytes.
 
-use crate::layout::{Layout, Number};
+use crate::layout::{Breadth, Layout, Number};
 use crate::reading::Reading;
 use crate::sql::{any, never, untrue};
 use crate::time_form::{TimeForm, shifted};
@@ -32,7 +32,16 @@ enum Rest<'a> {
 impl Listing<'_> {
     /// At most `limit` records in order.
     pub(crate) async fn run(&self, db: &Db) -> Result<Vec<RecordRow>, DbError> {
-        let Some(matching) = self.matching() else { return Ok(Vec::new()) };
+        let found = self.found(db, Breadth::Whole).await?;
+        let by_key = self.filter.key.is_some() || self.filter.search.is_some();
+        match found.is_empty() && by_key && self.layout().key.len() > 1 {
+            true => self.found(db, Breadth::Part).await,
+            false => Ok(found),
+        }
+    }
+
+    async fn found(&self, db: &Db, breadth: Breadth) -> Result<Vec<RecordRow>, DbError> {
+        let Some(matching) = self.matching(breadth) else { return Ok(Vec::new()) };
         let mut found = Vec::new();
         let mut after = self.after.cloned();
         loop {
@@ -225,7 +234,7 @@ impl Listing<'_> {
     }
 
     /// The filter as a condition; `None` when nothing of this source can match.
-    fn matching(&self) -> Option<Condition> {
+    fn matching(&self, breadth: Breadth) -> Option<Condition> {
         let (filter, layout) = (self.filter, self.layout());
         if filter.source.as_ref().is_some_and(|source| *source != self.reading.config.name) {
             return None;
@@ -242,19 +251,23 @@ impl Listing<'_> {
             all = all.add(self.has_number(number)?);
         }
         if let Some(key) = &filter.key {
-            all = all.add(layout.has_key(key));
+            all = all.add(layout.has_key(key, breadth));
         }
         if let Some(search) = &filter.search {
-            all = all.add(Condition::any().add(layout.has_key(search)).add_option(self.has_number(search)));
+            all = all.add(
+                Condition::any().add(layout.has_key(search, breadth)).add_option(self.has_number(search)),
+            );
         }
         if let Some(state) = filter.state {
             all = all.add(layout.states.are(state, layout));
         }
         if let Some(from) = filter.created_from {
-            all = all.add(layout.created_at.as_ref()?.from(from));
+            let created = layout.created_at.as_ref()?;
+            all = all.add(created.dated()).add(created.from(from));
         }
         if let Some(to) = filter.created_to {
-            all = all.add(layout.created_at.as_ref()?.before(to));
+            let created = layout.created_at.as_ref()?;
+            all = all.add(created.dated()).add(created.before(to));
         }
         Some(match filter.stuck {
             None => all,
@@ -413,7 +426,7 @@ mod tests {
             {
                 let now = test.db.now().await.unwrap();
                 let listing = Listing { reading, filter: &filter, after: None, limit: 50, now };
-                let matching = listing.matching().unwrap();
+                let matching = listing.matching(Breadth::Whole).unwrap();
                 let mut select = listing.by_time(layout.created_at.as_ref().unwrap(), &matching);
                 select.limit(50);
                 let sql = match test.db.dialect() {

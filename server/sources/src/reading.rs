@@ -7,7 +7,7 @@ use crate::locator::{self, shown};
 use crate::states::Rule;
 use crate::time_form::TimeForm;
 use chrono::{DateTime, Utc};
-use db::{Cell, Row};
+use db::{Cell, Dialect, Row};
 use domain::record::{Body, RecordId, RecordRow, State, Version};
 use sea_query::{Expr, ExprTrait, Query, SelectStatement};
 
@@ -79,15 +79,14 @@ impl<'a> Reading<'a> {
                 select.expr_as(layout.plain(column), numbered(alias, at));
             }
         }
-        let plain = [
-            (&layout.biz_type, alias::BIZ_TYPE),
-            (&layout.status, alias::STATUS),
-            (&layout.attempts, alias::ATTEMPTS),
-        ];
+        let plain = [(&layout.biz_type, alias::BIZ_TYPE), (&layout.status, alias::STATUS)];
         for (column, alias) in plain {
             if let Some(column) = column {
                 select.expr_as(layout.plain(column), alias);
             }
+        }
+        if let Some(attempts) = &layout.attempts {
+            select.expr_as(attempts.expr(), alias::ATTEMPTS);
         }
         match &layout.biz_no {
             Some(Number::Column(column)) => drop(select.expr_as(layout.plain(column), alias::BIZ_NO)),
@@ -152,7 +151,7 @@ impl<'a> Reading<'a> {
             }
         }
         for (at, fact) in layout.facts.iter().enumerate() {
-            select.expr_as(fact.expr(), numbered(alias::FACT, at));
+            select.expr_as(layout.plain(fact), numbered(alias::FACT, at));
         }
         for (at, mark) in self.mark_columns().iter().enumerate() {
             select.expr_as(mark.selected(), numbered(alias::MARK, at));
@@ -313,9 +312,11 @@ impl<'a> Reading<'a> {
 impl Layout {
     /// A column as it is read: as text where its own form would lose or add something.
     fn plain(&self, column: &Declared) -> Expr {
-        match column.class {
+        match (&column.class, self.dialect) {
             // The cast drops the blanks of padded text and keeps the digits that a time is compared by.
-            Class::Padded | Class::Time { .. } => self.dialect.as_text(column.expr()),
+            (Class::Padded | Class::Time { .. }, _) => self.dialect.as_text(column.expr()),
+            // PostgreSQL spells types that nobody else knows.
+            (Class::Other(_), Dialect::Postgres) => self.dialect.as_text(column.expr()),
             _ => column.expr(),
         }
     }

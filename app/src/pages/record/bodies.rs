@@ -62,6 +62,15 @@ pub fn panels(
     .into_any()
 }
 
+/// How a decoded body came about, and where it was cut off.
+fn notes(visit: &Visit, body: &Body) -> Vec<String> {
+    let Body::Decoded(decoded) = body else { return Vec::new() };
+    let t = &visit.texts().body;
+    let how = (!decoded.how.is_empty()).then(|| t.decoded(&decoded.how));
+    let cut = decoded.truncated_at.map(|size| t.cut_off(format::bytes(visit.locale(), size)));
+    how.into_iter().chain(cut).collect()
+}
+
 fn panel(
     showing: Showing<'_>,
     id: &'static str,
@@ -91,6 +100,7 @@ fn panel(
         title: title.to_owned(),
         text,
         size: bytes.len() as u64,
+        notes: notes(visit, body),
         masked: !showing.revealed,
         reveal: if reveals { Some(reveal(showing)) } else { too_large },
         download,

@@ -388,3 +388,135 @@ async fn s47_an_in_flight_marker_in_a_joined_table() {
         at.mark("1", Action::MarkSucceeded, None).await;
     }
 }
+
+#[tokio::test]
+async fn s04_a_state_that_a_child_table_knows() {
+    let config = format!(
+        "table = \"executions\"\n{}{}",
+        columns(
+            "key = \"idempotency_key\"\nbiz_type_value = \"X\"\nstatus = \"not stored\"\nrequest = \"serialized_job\"\ncreated_at = \"last_run_at\"\nage_from = \"locked_at\"\nphase = \"recover_to\""
+        ),
+        "[[join]]\nname = \"entry\"\ntable = \"entries\"\non = { execution_id = \"id\" }\nnewest = \"happened\"\n\
+         [[state]]\nis = \"SUCCESS\"\nequals = { recover_to = \"FINISHED\" }\n[[state]]\nis = \"FAILED\"\nequals = { \"entry.action\" = [\"errored\", \"halted\"] }\n\
+         [[state]]\nis = \"PROCESSING\"\nwhen = \"EXISTS (SELECT 1 FROM entries e WHERE e.execution_id = executions.id)\"\n[[state]]\nis = \"IGNORE\"\nalways = true\n"
+    );
+    let statements = [
+        "CREATE TABLE executions (id BIGINT PRIMARY KEY, idempotency_key VARCHAR(64) NOT NULL UNIQUE, serialized_job {json}, last_run_at {ts}, locked_at {ts}, recover_to VARCHAR(64), definition {text})",
+        "CREATE TABLE entries (execution_id BIGINT, step VARCHAR(64), action VARCHAR(64), happened {ts})",
+        "INSERT INTO executions (id, idempotency_key, last_run_at, locked_at, recover_to) VALUES (1, 'running', {old}, {old}, NULL), (2, 'done', {old}, NULL, 'FINISHED'), (3, 'failed', {old}, {old}, 'b'), (4, 'waiting', NULL, NULL, NULL)",
+        "INSERT INTO entries VALUES (1, 'a', 'errored', {old}), (1, 'a', 'started', {now}), (3, 'b', 'started', {old}), (3, 'b', 'errored', {now})",
+    ];
+    for at in layouts(&ALL, &statements, &config).await {
+        at.holds(&[
+            ("running", Processing, true),
+            ("done", Success, false),
+            ("failed", Failed, false),
+            ("waiting", Ignored, false),
+        ])
+        .await;
+        assert!(at.row("failed").await.native_state.unwrap().contains("action errored"));
+    }
+}
+
+#[tokio::test]
+async fn s37_a_state_that_is_part_of_the_primary_key_and_of_the_partition() {
+    let config = format!(
+        "table = \"wolverine_incoming_envelopes\"\n{}{}",
+        columns(
+            "key = \"id\"\nbiz_type_value = \"X\"\nrequest = { column = \"body\", decode = [\"opaque\"] }\ncreated_at = \"timestamp\"\nupdated_at = \"keep_until\"\nattempts = \"attempts\"\nowner = \"owner_id\"\nfacts = [\"message_type\"]"
+        ),
+        "[[state]]\nis = \"PROCESSING\"\nvalues = [\"Incoming\"]\n[[state]]\nis = \"SUCCESS\"\nvalues = [\"Handled\"]\n[[state]]\nis = \"IGNORE\"\nvalues = [\"Scheduled\"]\n[write.mark_succeeded]\nowner_id = 0\n"
+    );
+    let rest = "id {id} NOT NULL, status VARCHAR(25) NOT NULL, owner_id INT NOT NULL, execution_time {ts}, attempts INT, body {blob} NOT NULL, message_type VARCHAR(250) NOT NULL, keep_until {ts}, timestamp {ts}, PRIMARY KEY (id, status)";
+    for dialect in ALL {
+        let (id, partitioned) =
+            if dialect == Postgres { ("UUID", " PARTITION BY LIST (status)") } else { ("VARCHAR(36)", "") };
+        let mut statements = vec![format!(
+            "CREATE TABLE wolverine_incoming_envelopes ({}){partitioned}",
+            rest.replace("{id}", id)
+        )];
+        if dialect == Postgres {
+            for status in ["Incoming", "Handled", "Scheduled"] {
+                statements.push(format!("CREATE TABLE envelopes_{status} PARTITION OF wolverine_incoming_envelopes FOR VALUES IN ('{status}')"));
+            }
+        }
+        statements.push("INSERT INTO wolverine_incoming_envelopes (id, status, owner_id, attempts, body, message_type, timestamp) VALUES ('00000000-0000-0000-0000-000000000001', 'Incoming', 7, 1, {x:0001ff}, 'm', {old}), ('00000000-0000-0000-0000-000000000002', 'Scheduled', 0, 0, {x:00}, 'm', {old})".into());
+        let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
+        for at in layouts(&[dialect], &statements, &config).await {
+            let key = |n: u8| format!("00000000-0000-0000-0000-00000000000{n}");
+            at.holds(&[(&key(1), Processing, true), (&key(2), Ignored, false)]).await;
+            let before = at.get(&key(1)).await;
+            assert_eq!(before.request.bytes(), Some([0, 1, 0xff].as_slice()));
+            let after = at.mark(&key(1), Action::MarkSucceeded, None).await;
+            assert_eq!(after.row.id, before.row.id, "the record is the same one in its new partition");
+            assert!(after.facts.contains(&("owner_id".into(), "0".into())));
+        }
+    }
+}
+
+#[tokio::test]
+async fn s45_a_time_column_for_every_state() {
+    let config = format!(
+        "table = \"oban_jobs\"\n{}{}",
+        columns(
+            "key = \"id\"\nbiz_type = \"queue\"\nstatus = \"state\"\nrequest = \"args\"\ncreated_at = \"inserted_at\"\nattempts = \"attempt\""
+        ),
+        "[[state]]\nis = \"PROCESSING\"\nvalues = [\"executing\"]\nage_from = \"attempted_at\"\n[[state]]\nis = \"PROCESSING\"\nvalues = [\"available\"]\nage_from = { column = \"scheduled_at\", plus = \"1h\" }\n\
+         [[state]]\nis = \"SUCCESS\"\nvalues = [\"completed\"]\n[[state]]\nis = \"FAILED\"\nvalues = [\"discarded\", \"retryable\"]\n[[state]]\nis = \"IGNORE\"\nvalues = [\"suspended\", \"scheduled\", \"cancelled\"]\n"
+    );
+    for (dialect, state) in [
+        (Sqlite, "TEXT"),
+        (Postgres, "oban_state"),
+        (
+            Mysql,
+            "ENUM('suspended', 'available', 'scheduled', 'executing', 'retryable', 'completed', 'cancelled', 'discarded')",
+        ),
+    ] {
+        let mut statements = vec![
+            format!("CREATE TABLE oban_jobs (id BIGINT PRIMARY KEY, state {state} NOT NULL, queue VARCHAR(64), args {{json}}, attempt INT, inserted_at {{ts}}, scheduled_at {{ts}}, attempted_at {{ts}}, completed_at {{ts}})"),
+            "INSERT INTO oban_jobs (id, state, inserted_at, scheduled_at, attempted_at) VALUES (1, 'executing', {old}, {old}, {now}), (2, 'executing', {old}, {old}, {old}), (3, 'available', {old}, {now}, {old}), (4, 'available', {old}, {old}, NULL), (5, 'completed', {old}, NULL, NULL), (6, 'cancelled', {old}, NULL, NULL), (7, 'retryable', {old}, NULL, NULL)".into(),
+        ];
+        if dialect == Postgres {
+            statements.insert(0, "CREATE TYPE oban_state AS ENUM ('suspended', 'available', 'scheduled', 'executing', 'retryable', 'completed', 'cancelled', 'discarded')".into());
+        }
+        let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
+        for at in layouts(&[dialect], &statements, &config).await {
+            at.holds(&[
+                ("1", Processing, false),
+                ("2", Processing, true),
+                ("3", Processing, false),
+                ("4", Processing, true),
+                ("5", Success, false),
+                ("6", Ignored, false),
+                ("7", Failed, false),
+            ])
+            .await;
+            assert!(at.row("3").await.age_seconds.unwrap() < 0);
+        }
+    }
+}
+
+#[tokio::test]
+async fn s55_events_that_are_only_appended_are_attached_through_a_view() {
+    let config = format!(
+        "table = \"tx_state\"\n{}{}",
+        columns(
+            "key = [\"globalTxId\", \"localTxId\"]\nbiz_type_value = \"X\"\nstatus = \"type\"\ncreated_at = \"creationTime\""
+        ),
+        "[[state]]\nis = \"PROCESSING\"\nvalues = [\"TxStartedEvent\"]\n[[state]]\nis = \"SUCCESS\"\nvalues = [\"TxEndedEvent\"]\n[[state]]\nis = \"FAILED\"\nvalues = [\"TxAbortedEvent\"]\n"
+    );
+    let statements = [
+        "CREATE TABLE TxEvent (surrogateId BIGINT PRIMARY KEY, \"globalTxId\" VARCHAR(36) NOT NULL, \"localTxId\" VARCHAR(36) NOT NULL, type VARCHAR(50) NOT NULL, \"creationTime\" {ts})",
+        "INSERT INTO TxEvent VALUES (1, 'g', 'l', 'TxStartedEvent', {old}), (2, 'g', 'l', 'TxEndedEvent', {now}), (3, 'g', 'm', 'TxStartedEvent', {old})",
+        "CREATE VIEW tx_state AS SELECT e.* FROM TxEvent e WHERE e.surrogateId = (SELECT MAX(o.surrogateId) FROM TxEvent o WHERE o.\"globalTxId\" = e.\"globalTxId\" AND o.\"localTxId\" = e.\"localTxId\")",
+    ];
+    for dialect in ALL {
+        let statements =
+            statements.map(|sql| if dialect == Mysql { sql.replace('"', "`") } else { sql.to_owned() });
+        let statements: Vec<&str> = statements.iter().map(String::as_str).collect();
+        for at in layouts(&[dialect], &statements, &config).await {
+            at.holds(&[("g|l", Success, false), ("g|m", Processing, true)]).await;
+            assert!(at.refused("g|m", Action::MarkSucceeded).await.contains("updated_at"));
+        }
+    }
+}

@@ -239,7 +239,8 @@ impl BodyDocument {
 
     fn content(body: &Body, mut text: String, encoding: &'static str, masked: bool) -> Self {
         let end = text.floor_char_boundary(CONTENT_MAX);
-        let truncated = end < text.len();
+        let cut_off = matches!(body, Body::Decoded(decoded) if decoded.truncated_at.is_some());
+        let truncated = cut_off || end < text.len();
         text.truncate(end);
         Self {
             stored: true,
@@ -254,7 +255,7 @@ impl BodyDocument {
     fn without(body: &Body) -> Self {
         let detail = match body {
             Body::Stored(_) => None,
-            Body::Decoded(decoded) => (!decoded.how.is_empty()).then(|| format!("decoded: {}", decoded.how)),
+            Body::Decoded(decoded) => decoded.note(),
             Body::Empty => Some("empty".to_owned()),
             Body::NotStored => Some("this table keeps no such body".to_owned()),
             Body::Unreadable(reason) => Some(reason.clone()),
