@@ -68,7 +68,7 @@ impl ClaimTx {
     /// Stages a message that is sent exactly when this transaction is committed, under a key made of the record.
     pub async fn stage(&mut self, message: &Message) -> Result<(), StageError> {
         let claim = &self.claim;
-        let origin = Origin { key: claim.key(), biz_type: claim.biz_type(), biz_no: claim.biz_no() };
+        let origin = Origin { record: claim.record_id(), biz_type: claim.biz_type(), biz_no: claim.biz_no() };
         stage(&mut self.tx, origin, message).await
     }
 }
@@ -153,7 +153,7 @@ impl Claim {
     /// Whether the lock, if there is one, is still held at the end of `tx`.
     pub(crate) async fn holds_lock(&self, tx: &mut Tx) -> Result<bool, LockError> {
         match self.0.lock.get() {
-            Some(lock) => lock.confirm(tx).await,
+            Some(lock) => lock.confirm(self.db(), tx).await,
             None => Ok(true),
         }
     }

@@ -83,7 +83,9 @@ impl Guard {
     pub(crate) async fn run<S: Handler>(&self, work: &Work<'_>, parts: Parts, inner: S) -> Ran {
         let Work { policy, claim, ticket, .. } = *work;
         let body = &ticket.asked.body;
-        let passes = match enter(policy, Entry { claim, parts: &parts, body }).await {
+        // Waiting for a lock must not cost the claim.
+        let entered = enter(policy, Entry { claim, parts: &parts, body });
+        let passes = match self.keep_alive(work, entered).await {
             Ok(passes) => passes,
             Err(problem) => return self.withdraw(policy, claim, problem).await,
         };

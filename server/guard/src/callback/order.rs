@@ -48,7 +48,7 @@ impl EventOrder {
         let at_ms = self.time_of(entry).ok_or_else(without_time)?;
         let claim = entry.claim;
         let biz_no = claim.biz_no().ok_or_else(without_time)?;
-        let event = Event { record: claim.key(), biz_type: claim.biz_type(), biz_no, at_ms };
+        let event = Event { record: claim.record_id(), biz_type: claim.biz_type(), biz_no, at_ms };
         let late = is_late(claim.db(), &event).await.map_err(|error| unavailable(&error))?;
         if late {
             tracing::info!(

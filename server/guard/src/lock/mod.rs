@@ -172,6 +172,7 @@ pub struct Lease {
 struct Held {
     locks: Locks,
     grant: Grant,
+    lease: Duration,
     lost: AtomicBool,
     /// When it is over unless it is renewed, by this process' own clock.
     until: Mutex<Instant>,
@@ -183,6 +184,7 @@ impl Lease {
         let held = Arc::new(Held {
             locks,
             grant,
+            lease: rules.lease,
             lost: AtomicBool::new(false),
             until: Mutex::new(asked + rules.lease),
             released: AtomicBool::new(false),
@@ -201,16 +203,16 @@ impl Lease {
         self.held.is_held()
     }
 
-    /// Asks the keeper whether it is still held. A lock kept in the database of `tx` stays held from here to the end
-    /// of `tx`, because its row is locked with it; of any other lock the answer may be outdated when it arrives.
-    pub(crate) async fn confirm(&self, tx: &mut Tx) -> Result<bool, LockError> {
-        if !self.is_held() {
-            return Ok(false);
-        }
+    /// Asks the keeper whether it is still held at the end of `tx`, a transaction of `db`. A lock kept in that
+    /// database stays held from here to the end of `tx`, because its row is locked with it; of any other lock the
+    /// answer may be outdated when it arrives.
+    pub(crate) async fn confirm(&self, db: &Db, tx: &mut Tx) -> Result<bool, LockError> {
         let grant = &self.held.grant;
         match &self.held.locks.0.keeper {
-            Keeper::Table(_) => Ok(table::confirm(tx, grant).await?),
-            Keeper::Redis(redis) => Ok(redis.confirm(grant).await?),
+            // A lease that is over and that nobody took is still ours, and on SQLite `tx` itself held up its renewal.
+            Keeper::Table(table) if table.is_in(db) => Ok(table::confirm(tx, grant).await?),
+            Keeper::Table(table) => Ok(self.is_held() && table.renew(grant, self.held.lease).await?),
+            Keeper::Redis(redis) => Ok(self.is_held() && redis.confirm(grant).await?),
         }
     }
 

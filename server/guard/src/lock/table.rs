@@ -15,6 +15,10 @@ pub(super) struct TableLocks {
 }
 
 impl TableLocks {
+    pub fn is_in(&self, db: &Db) -> bool {
+        self.db.shown_url() == db.shown_url()
+    }
+
     /// The fence, unless somebody holds the lock.
     pub async fn grant(&self, name: &str, owner: &str, lease: Duration) -> Result<Option<i64>, DbError> {
         match self.take(name, owner, lease).await? || self.insert(name, owner, lease).await? {
@@ -87,7 +91,7 @@ impl TableLocks {
     }
 }
 
-/// Whether the lock is still held; its row is locked until `tx` ends, so nobody takes it before.
+/// Whether nobody has taken the lock; its row is locked until `tx` ends, so nobody takes it before.
 pub(super) async fn confirm(tx: &mut Tx, grant: &Grant) -> Result<bool, DbError> {
     let mut select: SelectStatement = Sql::select();
     select
@@ -95,8 +99,7 @@ pub(super) async fn confirm(tx: &mut Tx, grant: &Grant) -> Result<bool, DbError>
         .from(TABLE)
         .and_where(Expr::col("name").eq(grant.name.as_str()))
         .and_where(Expr::col("owner").eq(grant.owner.as_str()))
-        .and_where(Expr::col("fence").eq(grant.fence))
-        .and_where(Expr::col("lease_until").gt(tx.dialect().now_ms()));
+        .and_where(Expr::col("fence").eq(grant.fence));
     tx.dialect().lock_rows(&mut select);
     let select = tx.query(&select);
     Ok(tx.fetch_optional(&select).await?.is_some())

@@ -37,7 +37,8 @@ impl Message {
 /// The record on whose behalf a message is staged.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Origin<'a> {
-    pub key: &'a str,
+    /// Its id: unlike a key, no other tenant has it.
+    pub record: &'a str,
     pub biz_type: &'a str,
     pub biz_no: Option<&'a str>,
 }
@@ -120,7 +121,7 @@ fn check(message: &Message) -> Result<(), StageError> {
 /// The key by which the receiver tells a message sent again from a new one: made of the record, so that it is the
 /// same however often the record's work is done again.
 fn message_key(origin: Origin<'_>, kind: &str) -> String {
-    let plain = format!("{}:{}/{kind}", origin.biz_type, origin.key);
+    let plain = format!("{}:{}/{kind}", origin.biz_type, origin.record);
     let sendable = plain.len() <= MAX_KEY && plain.bytes().all(|byte| byte.is_ascii_graphic());
     if sendable { plain } else { hex::encode(Sha256::digest(plain)) }
 }
@@ -130,7 +131,7 @@ mod tests {
     use super::*;
 
     fn key(of: &str) -> String {
-        message_key(Origin { key: of, biz_type: "ORDER", biz_no: None }, "PAID")
+        message_key(Origin { record: of, biz_type: "ORDER", biz_no: None }, "PAID")
     }
 
     #[test]
