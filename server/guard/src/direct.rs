@@ -55,7 +55,7 @@ impl Guard {
             Err(refusal) => return Ok(Entered::Refused(refusal.problem())),
         };
         let owner = self.next_owner();
-        let who = Claimant { biz_type: &policy.biz_type, owner: &owner, lease: policy.lease };
+        let who = Claimant::of(policy, &owner);
         let table = self.table();
         if let Some(hold) = table.claim_in(tx, &ticket, &ticket.key, who).await? {
             return Ok(self.first(hold));

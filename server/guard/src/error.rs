@@ -16,4 +16,7 @@ pub enum GuardError {
     Policy(String),
     #[error(transparent)]
     Cache(#[from] KvError),
+    /// The console's address makes no sense.
+    #[error("{0}")]
+    Report(String),
 }

@@ -38,6 +38,7 @@ pub mod outbox;
 mod policy;
 mod preset;
 mod problem;
+mod report;
 mod run;
 pub mod schema;
 mod search;
@@ -59,10 +60,11 @@ pub use layer::{GuardLayer, Guarded};
 pub use lock::{Lease, LockError, LockRules, Locks, Serial};
 pub use mechanism::{Ended, Entry, Mechanism, Pass};
 pub use policy::{
-    Compute, Keep, KeptHeaders, KeySource, OnRefusal, OnUnknown, Pick, Policy, Remember, Template,
+    Compute, Effects, Keep, KeptHeaders, KeySource, OnRefusal, OnUnknown, Pick, Policy, Remember, Template,
 };
 pub use preset::{Preset, Presets};
 pub use problem::{Problem, Voice};
+pub use report::{ConsoleMeter, ConsoleRules, Meters, PrometheusMeter};
 pub use settings::{Cache, Local, Settings, Shared};
 pub use table::{STATUS_FAILED, STATUS_PROCESSING, STATUS_SUCCESS, STATUS_TIMEOUT, TABLE};
 pub use tokens::{Subject, SubjectFrom, TOKEN_HEADER, TokenError, TokenGate, TokenRules, Tokens};

@@ -120,6 +120,17 @@ pub enum OnUnknown {
     ReExecute,
 }
 
+/// Where the handler's effects are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Effects {
+    /// A claim is lasting before the handler runs.
+    #[default]
+    Anywhere,
+    /// Only in the guard's own database, or noted by [`crate::Claim::sending`] before they happen. PostgreSQL then need
+    /// not wait for its disk at the claim: no later commit is lasting without it.
+    ThisDatabase,
+}
+
 /// What a 4xx answer of the handler means for the key, when the handler does not say it by an [`crate::Outcome`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum OnRefusal {
@@ -187,6 +198,7 @@ pub struct Policy {
     pub max_run: Duration,
     /// How long a duplicate waits for the first answer.
     pub max_wait: Duration,
+    pub effects: Effects,
     pub on_unknown: OnUnknown,
     pub on_refusal: OnRefusal,
     /// Longest request body, in bytes.
@@ -217,6 +229,7 @@ impl Policy {
             lease: Duration::from_secs(30),
             max_run: Duration::from_secs(30 * 60),
             max_wait: Duration::from_secs(10),
+            effects: Effects::default(),
             on_unknown: OnUnknown::default(),
             on_refusal: OnRefusal::default(),
             max_request: 1 << 20,

@@ -79,7 +79,7 @@ impl Guard {
         }
         let table = self.table();
         let owner = self.next_owner();
-        let who = Claimant { biz_type: &policy.biz_type, owner: &owner, lease: policy.lease };
+        let who = Claimant::of(policy, &owner);
         let mut waits = Waits::until(Instant::now() + policy.max_wait);
         let mut absences = 0;
         let mut sight = match met || table.looks_first() {

@@ -11,6 +11,7 @@ use db::{Attempts, Db, DbError, Query, Row, Tx, Value};
 
 use crate::answer::Stored;
 use crate::error::GuardError;
+use crate::policy::{Effects, Policy};
 use crate::ticket::Ticket;
 pub(crate) use columns::Columns;
 pub(crate) use kept::{Encoding, headers_json, parse_headers};
@@ -62,6 +63,13 @@ pub(crate) struct Claimant<'a> {
     pub biz_type: &'a str,
     pub owner: &'a str,
     pub lease: Duration,
+    pub effects: Effects,
+}
+
+impl<'a> Claimant<'a> {
+    pub(crate) fn of(policy: &'a Policy, owner: &'a str) -> Claimant<'a> {
+        Claimant { biz_type: &policy.biz_type, owner, lease: policy.lease, effects: policy.effects }
+    }
 }
 
 impl Table {
@@ -95,7 +103,7 @@ impl Table {
 
     async fn claim_once(&self, ticket: &Ticket, who: Claimant<'_>) -> Result<Sight, DbError> {
         let values = self.claim_values(ticket, &ticket.key, who);
-        if let Some(claim_or_look) = &self.statements.claim_or_look {
+        if let Some(claim_or_look) = self.statements.claim_or_look(who.effects) {
             let rows = self.db.fetch_all(&claim_or_look.bind(lookup_then(ticket, values))).await?;
             return match claimed(&rows)? {
                 true => Ok(Sight::Claimed(first_hold(ticket.key.clone(), who.owner))),

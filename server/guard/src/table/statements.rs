@@ -5,6 +5,7 @@ use std::time::Duration;
 use db::{Dialect, Statement, Value};
 
 use super::TABLE;
+use crate::policy::Effects;
 
 /// What a claim writes: these from values, the times from the database's clock, fence and attempts as one.
 pub(super) const CLAIM_COLUMNS: &str = "idempotent_id, tenant, biz_type, biz_no, status, request_body, \
@@ -15,11 +16,16 @@ const RECORD_COLUMNS: &str = "idempotent_id, tenant, biz_type, status, fingerpri
 
 const HELD: &str = "idempotent_id = ? AND owner = ? AND fence = ?";
 
+const LASTING: &str = "";
+
+/// For this transaction only. The log is written in order, so every commit that waits for the disk takes this one along.
+const SOON_LASTING: &str = " AND set_config('synchronous_commit', 'off', true) IS NOT NULL";
+
 #[derive(Debug, Clone)]
 pub(super) struct Statements {
     dialect: Dialect,
-    /// Claims or reads in one statement, where the database can.
-    pub claim_or_look: Option<Statement>,
+    /// Claims or reads in one statement, where the database can; once lasting, once not waiting for the disk.
+    claim_or_look: Option<[Statement; 2]>,
     pub claim: Statement,
     pub look: Statement,
     pub request: Statement,
@@ -53,8 +59,9 @@ impl Statements {
         let processing = format!("WHERE {HELD} AND status = 'PROCESSING'");
         Statements {
             dialect,
-            claim_or_look: (dialect == Dialect::Postgres)
-                .then(|| statement(claim_or_look(&look, now, lease))),
+            claim_or_look: (dialect == Dialect::Postgres).then(|| {
+                [LASTING, SOON_LASTING].map(|when| statement(claim_or_look(&look, now, lease, when)))
+            }),
             claim: statement(claim(dialect, now, lease)),
             request: statement(format!("SELECT request_body FROM {TABLE} WHERE idempotent_id = ?")),
             take_over_expired: statement(format!(
@@ -73,6 +80,14 @@ impl Statements {
             renew: statement(format!("UPDATE {TABLE} SET lease_until = {lease} {processing}")),
             look: statement(look),
         }
+    }
+
+    pub(super) fn claim_or_look(&self, effects: Effects) -> Option<&Statement> {
+        let [lasting, soon_lasting] = self.claim_or_look.as_ref()?;
+        Some(match effects {
+            Effects::Anywhere => lasting,
+            Effects::ThisDatabase => soon_lasting,
+        })
     }
 
     /// A lease as the statements take it.
@@ -107,11 +122,11 @@ fn claim(dialect: Dialect, now: &str, lease: &str) -> String {
 }
 
 /// Both parts see the same snapshot; a claim granted after it makes the answer an empty row.
-fn claim_or_look(look: &str, now: &str, lease: &str) -> String {
+fn claim_or_look(look: &str, now: &str, lease: &str, when: &str) -> String {
     format!(
         "WITH found AS ({look}), granted AS (INSERT INTO {TABLE} ({CLAIM_COLUMNS}) \
          SELECT ?, ?, ?, ?, ?, ?, ?, ?, ?, {lease}, {now}, {now}, 1, 1 \
-         WHERE NOT EXISTS (SELECT 1 FROM found) ON CONFLICT DO NOTHING RETURNING 1) \
+         WHERE NOT EXISTS (SELECT 1 FROM found){when} ON CONFLICT DO NOTHING RETURNING 1) \
          SELECT (SELECT COUNT(*) FROM granted) AS claimed, {RECORD_COLUMNS}, now_ms \
          FROM (SELECT 1) AS one LEFT JOIN found ON true"
     )

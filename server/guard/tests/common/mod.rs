@@ -1,8 +1,7 @@
 //! A payment service behind the guard: each effect is one row.
 
-#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -14,10 +13,16 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::post;
 use db::testkit::TestDb;
 use db::{Db, Query};
-use guard::{Claim, Guard, Happening, KeySource, Meter, OnUnknown, Outcome, Policy, Settings};
+use guard::{
+    Cache, Claim, Guard, Happening, KeySource, Local, Meter, OnUnknown, Outcome, Policy, Settings, Shared,
+};
 use http_body_util::BodyExt;
 use tokio::sync::Semaphore;
 use tower::ServiceExt;
+
+pub const BODY: &str = r#"{"orderNo":"20261201000000000001","amount":128.00}"#;
+pub const SAME_BODY: &str = "{ \"amount\": 128.00, \"orderNo\": \"20261201000000000001\" }";
+pub const OTHER_BODY: &str = r#"{"orderNo":"20261201000000000001","amount":129.00}"#;
 
 /// How the handler behaves, set by the test.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -38,20 +43,37 @@ pub enum Mode {
     RollBack,
     /// Notes that it sends something, then never answers.
     Hang,
+    /// Writes through the transaction and answers with so many bytes.
+    Big(usize),
+    /// Writes through the transaction and answers with characters beyond the basic plane.
+    Emoji,
 }
 
+pub const EMOJI: &str = "{\"name\":\"😂𠮷订\"}";
+
 #[derive(Default)]
-pub struct Counts(Mutex<HashMap<Happening, u32>>);
+pub struct Counts {
+    happenings: Mutex<HashMap<Happening, u32>>,
+    bursts: AtomicU32,
+}
 
 impl Meter for Counts {
     fn count(&self, _: &str, happening: Happening) {
-        *self.0.lock().unwrap().entry(happening).or_default() += 1;
+        *self.happenings.lock().unwrap().entry(happening).or_default() += 1;
+    }
+
+    fn burst(&self, _: &str) {
+        self.bursts.fetch_add(1, Ordering::Relaxed);
     }
 }
 
 impl Counts {
     pub fn of(&self, happening: Happening) -> u32 {
-        self.0.lock().unwrap().get(&happening).copied().unwrap_or_default()
+        self.happenings.lock().unwrap().get(&happening).copied().unwrap_or_default()
+    }
+
+    pub fn bursts(&self) -> u32 {
+        self.bursts.load(Ordering::Relaxed)
     }
 }
 
@@ -59,6 +81,7 @@ impl Counts {
 #[derive(Clone)]
 pub struct Service {
     pub db: Db,
+    pub guard: Guard,
     pub app: Router,
     pub counts: Arc<Counts>,
     pub mode: Arc<Mutex<Mode>>,
@@ -81,24 +104,48 @@ pub async fn service(test: &TestDb, mode: Mode) -> Service {
 
 /// One more process over the same tables.
 pub async fn process(db: Db, name: &str, mode: Mode, adjust: impl Fn(Policy) -> Policy) -> Service {
+    process_with(db, name, mode, Settings::new(name).cache, adjust).await
+}
+
+/// The same with another cache.
+pub async fn process_with(
+    db: Db,
+    name: &str,
+    mode: Mode,
+    cache: Cache,
+    adjust: impl Fn(Policy) -> Policy,
+) -> Service {
     let counts = Arc::new(Counts::default());
-    let guard =
-        Guard::open(db.clone(), Settings { meter: counts.clone(), ..Settings::new(name) }).await.unwrap();
+    let settings = Settings { meter: counts.clone(), cache, ..Settings::new(name) };
+    let guard = Guard::open(db.clone(), settings).await.unwrap();
     let policy = adjust(Policy::new("PAY", KeySource::Header).biz_no_from("/orderNo"));
-    let mut service = Service {
+    let service = Service {
         db,
+        guard: guard.clone(),
         app: Router::new(),
         counts,
         mode: Arc::new(Mutex::new(mode)),
         gate: Arc::new(Semaphore::new(Semaphore::MAX_PERMITS)),
         entered: Arc::new(Semaphore::new(0)),
     };
-    let other = Policy { biz_type: "OTHER".into(), ..policy.clone() };
-    service.app = Router::new()
-        .route("/pay", post(pay).layer(guard.protect(policy).unwrap()))
-        .route("/other", post(pay).layer(guard.protect(other).unwrap()))
-        .with_state(service.clone());
-    service
+    service.behind(&guard, policy)
+}
+
+/// No cache, memory, and memory with a Redis, where there is one.
+pub fn caches() -> Vec<Cache> {
+    let in_memory = || Cache::InProcess(Local::default());
+    let redis = std::env::var("AMENDS_TEST_REDIS").ok().filter(|url| !url.is_empty());
+    let shared = redis.map(|url| shared_cache(&url));
+    [Some(Cache::None), Some(in_memory()), shared].into_iter().flatten().collect()
+}
+
+/// Entries under a prefix that no other test uses.
+pub fn shared_cache(url: &str) -> Cache {
+    static TESTS: AtomicU32 = AtomicU32::new(0);
+    let test = TESTS.fetch_add(1, Ordering::Relaxed);
+    let redis = kv::Redis::open(url, kv::Options::default()).unwrap();
+    let prefix = format!("guard-test:{}:{test}:", std::process::id());
+    Cache::Redis(Local { max_bytes: 0 }, Shared { redis, prefix })
 }
 
 pub fn re_execute(policy: Policy) -> Policy {
@@ -151,6 +198,14 @@ async fn pay(State(service): State<Service>, claim: Extension<Claim>, body: Byte
             response.extensions_mut().insert(Outcome::RolledBack);
             response
         }
+        Mode::Big(bytes) => {
+            claim.tx().await.unwrap().execute(&effect).await.unwrap();
+            "x".repeat(bytes).into_response()
+        }
+        Mode::Emoji => {
+            claim.tx().await.unwrap().execute(&effect).await.unwrap();
+            EMOJI.into_response()
+        }
         Mode::Hang => {
             assert!(claim.sending().await.unwrap());
             std::future::pending().await
@@ -178,6 +233,17 @@ impl Answer {
 }
 
 impl Service {
+    /// The same service behind another guard or policy.
+    pub fn behind(&self, guard: &Guard, policy: Policy) -> Service {
+        let other = Policy { biz_type: "OTHER".into(), ..policy.clone() };
+        let mut service = Service { guard: guard.clone(), ..self.clone() };
+        service.app = Router::new()
+            .route("/pay", post(pay).layer(guard.protect(policy).unwrap()))
+            .route("/other", post(pay).layer(guard.protect(other).unwrap()))
+            .with_state(service.clone());
+        service
+    }
+
     pub fn set(&self, mode: Mode) {
         *self.mode.lock().unwrap() = mode;
     }

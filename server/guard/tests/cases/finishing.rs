@@ -1,105 +1,14 @@
-//! The guard's promises, on every database.
-
-#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-
-mod common;
+//! How runs end, and what is recorded of it.
 
 use std::time::Duration;
 
-use common::{Mode, Service, process, re_execute, service};
 use db::testkit::each_database;
 use futures::future::join_all;
 use guard::{Happening, OnRefusal, Policy};
 
-const BODY: &str = r#"{"orderNo":"20261201000000000001","amount":128.00}"#;
-const SAME_BODY: &str = "{ \"amount\": 128.00, \"orderNo\": \"20261201000000000001\" }";
-const OTHER_BODY: &str = r#"{"orderNo":"20261201000000000001","amount":129.00}"#;
+use crate::common::{Answer, BODY, Mode, OTHER_BODY, Service, process, re_execute, service};
+
 const LEASE_OVER: &str = "lease_until = '2020-01-01 00:00:00'";
-
-#[tokio::test(flavor = "multi_thread")]
-async fn c02_c88_two_hundred_identical_requests_have_one_effect_and_one_answer() {
-    for test in each_database().await {
-        let service = service(&test, Mode::Tx).await;
-        let answers = join_all((0..200).map(|_| service.pay("k", BODY))).await;
-        assert_eq!(service.effects().await, 1);
-        assert_eq!(answers.iter().filter(|answer| !answer.replayed()).count(), 1);
-        for answer in &answers {
-            assert_eq!((answer.status, &answer.body), (200, &answers[0].body));
-            assert_eq!(answer.headers.get_all("x-order").iter().count(), 2);
-            assert_eq!(answer.headers["content-type"], "application/json");
-            assert_eq!(answer.headers.contains_key("set-cookie"), !answer.replayed());
-        }
-        assert_eq!(service.counts.of(Happening::Executed), 1);
-        assert_eq!(service.counts.of(Happening::Hit), 199);
-        assert_eq!(service.column("k", "biz_no").await.as_deref(), Some("20261201000000000001"));
-        assert_eq!(service.column("k", "request_body").await.as_deref(), Some(BODY));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn c85_the_same_request_again_and_again_is_answered_from_the_record() {
-    for test in each_database().await {
-        let service = service(&test, Mode::Tx).await;
-        let first = service.pay("k", BODY).await;
-        for _ in 0..9 {
-            let again = service.pay("k", SAME_BODY).await;
-            assert!(again.replayed());
-            assert_eq!((again.status, again.body), (first.status, first.body.clone()));
-        }
-        assert_eq!(service.effects().await, 1);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn two_processes_over_one_database_have_one_effect() {
-    for test in each_database().await {
-        let one = service(&test, Mode::Tx).await;
-        let two = process(test.reopen().await, "two", Mode::Tx, |policy| policy).await;
-        let answers =
-            join_all((0..40).map(|n| if n % 2 == 0 { one.pay("k", BODY) } else { two.pay("k", BODY) })).await;
-        assert_eq!(one.effects().await, 1);
-        assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn c03_another_body_under_the_same_key_is_refused_even_while_processing() {
-    for test in each_database().await {
-        let one = service(&test, Mode::Tx).await;
-        let two = process(test.reopen().await, "two", Mode::Tx, |policy| policy).await;
-        one.close_gate();
-        let first = one.pay_in_background("k", BODY);
-        one.handler_began().await;
-        for service in [&one, &two] {
-            let other = service.pay("k", OTHER_BODY).await;
-            assert_eq!((other.status, other.code().as_str()), (422, "key_reused"));
-            assert_eq!(service.counts.of(Happening::PayloadMismatch), 1);
-        }
-        one.open_gate();
-        assert_eq!(first.await.unwrap().status, 200);
-        assert_eq!(one.pay("k", OTHER_BODY).await.status, 422);
-        assert_eq!(one.effects().await, 1);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a6_one_key_of_two_business_types_is_two_requests() {
-    for test in each_database().await {
-        let one = service(&test, Mode::Tx).await;
-        let two = process(test.reopen().await, "two", Mode::Tx, |policy| policy).await;
-        for service in [&one, &two] {
-            let first = std::ptr::eq(service, &one);
-            assert_eq!(service.pay("k", BODY).await.replayed(), !first);
-            assert_eq!(service.post("/other", &["k"], BODY).await.replayed(), !first);
-            // As the console sends it, which knows the record by its id.
-            assert!(service.post("/other", &["k@OTHER"], BODY).await.replayed());
-            assert_eq!(service.post("/other", &["k"], OTHER_BODY).await.status, 422);
-        }
-        assert_eq!(one.effects().await, 2);
-        assert_eq!(one.column("k", "biz_type").await.as_deref(), Some("PAY"));
-        assert_eq!(one.column("k@OTHER", "biz_type").await.as_deref(), Some("OTHER"));
-    }
-}
 
 #[tokio::test(flavor = "multi_thread")]
 async fn c04_a_client_that_hangs_up_cancels_nothing() {
@@ -114,29 +23,6 @@ async fn c04_a_client_that_hangs_up_cancels_nothing() {
         service.until_status("k", "SUCCESS").await;
         assert!(service.pay("k", BODY).await.replayed());
         assert_eq!(service.effects().await, 1);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn a4_c33_past_its_wait_a_duplicate_hears_still_processing() {
-    for test in each_database().await {
-        let impatient = |policy: Policy| Policy { max_wait: Duration::from_millis(50), ..policy };
-        service(&test, Mode::Tx).await;
-        let one = process(test.db.clone(), "one", Mode::Tx, impatient).await;
-        let two = process(test.reopen().await, "two", Mode::Tx, impatient).await;
-        one.close_gate();
-        let first = one.pay_in_background("k", BODY);
-        one.handler_began().await;
-        for service in [&one, &two] {
-            let waited = service.pay("k", BODY).await;
-            assert_eq!((waited.status, waited.code().as_str()), (409, "in_progress"));
-            assert_eq!(waited.headers["content-type"], "application/problem+json");
-            let retry_after: u64 = waited.headers["retry-after"].to_str().unwrap().parse().unwrap();
-            assert!((1..=60).contains(&retry_after));
-            assert!(String::from_utf8_lossy(&waited.body).contains("still processing"));
-        }
-        one.open_gate();
-        assert_eq!(first.await.unwrap().status, 200);
     }
 }
 
@@ -188,7 +74,7 @@ async fn c07_after_a_crash_a_route_that_may_runs_again_with_a_higher_fence() {
 }
 
 /// Holds a worker while an operator settles its record, then lets it finish.
-async fn late_worker(service: &Service, settled: &str) -> common::Answer {
+async fn late_worker(service: &Service, settled: &str) -> Answer {
     service.close_gate();
     let worker = service.pay_in_background("k", BODY);
     service.handler_began().await;
@@ -325,36 +211,6 @@ async fn c05_a_lease_is_renewed_while_the_handler_lives() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c17_keys_are_checked_and_case_matters() {
-    for test in each_database().await {
-        let service = service(&test, Mode::Tx).await;
-        assert_eq!(service.post("/pay", &[], BODY).await.status, 400);
-        assert_eq!(service.post("/pay", &["a", "b"], BODY).await.status, 400);
-        assert_eq!(service.pay(&"a".repeat(256), BODY).await.status, 400);
-        assert_eq!(service.effects().await, 0);
-        let long = "a".repeat(255);
-        let emoji = "😂".repeat(64);
-        for key in ["ABC", "abc", "'; DROP TABLE biz_order; --", "%", &long, &emoji] {
-            let answer = service.pay(key, BODY).await;
-            assert_eq!((answer.status, answer.replayed()), (200, false), "{key}");
-        }
-        assert_eq!(service.effects().await, 6);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn c29_without_its_database_nothing_is_run() {
-    for test in each_database().await {
-        let service = service(&test, Mode::Tx).await;
-        service.db.close().await;
-        let refused = service.pay("k", BODY).await;
-        assert_eq!((refused.status, refused.code().as_str()), (503, "store_unavailable"));
-        assert!(refused.headers.contains_key("retry-after"));
-        assert_eq!(service.entered.available_permits(), 0);
-    }
-}
-
-#[tokio::test(flavor = "multi_thread")]
 async fn a1_a2_a_settled_record_without_a_response_says_so() {
     for test in each_database().await {
         service(&test, Mode::Tx).await.pay("k", BODY).await;
@@ -374,14 +230,73 @@ async fn a1_a2_a_settled_record_without_a_response_says_so() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn c87_waiting_duplicates_hold_no_connection() {
+async fn c10_a_refusal_before_any_effect_may_run_again_and_says_so() {
     for test in each_database().await {
-        let first = service(&test, Mode::Tx).await;
-        let small = db::Options { max_connections: 2, ..db::Options::own() };
-        let db = db::Db::connect(&test.url, &small).await.unwrap();
-        let service = process(db, "small", Mode::Tx, |policy| policy).await;
-        let answers = join_all((0..500).map(|_| service.pay("k", BODY))).await;
-        assert!(answers.iter().all(|answer| answer.status == 200 && answer.body == answers[0].body));
-        assert_eq!(first.effects().await, 1);
+        let service = service(&test, Mode::Refuse).await;
+        service.close_gate();
+        let first = service.pay_in_background("k", BODY);
+        service.handler_began().await;
+        let waiting: Vec<_> = (0..5).map(|_| service.pay("k", BODY)).collect();
+        let gate = service.clone();
+        let (waited, ()) = futures::join!(join_all(waiting), async move { gate.open_gate() });
+        for answer in waited.into_iter().chain([first.await.unwrap()]) {
+            assert_eq!(answer.status, 402);
+            assert_eq!(answer.headers["idempotency-outcome"], "retryable");
+        }
+        assert_eq!(service.counts.of(Happening::Executed), 1, "those who waited did not run in turn");
+        assert_eq!(service.status("k").await, "FAILED");
+        service.set(Mode::Tx);
+        let again = service.pay("k", BODY).await;
+        assert_eq!((again.status, again.replayed()), (200, false));
+        assert_eq!(service.effects().await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn c10_a_failure_after_the_effect_is_unknown_and_says_so() {
+    for test in each_database().await {
+        let service = service(&test, Mode::FailAfterEffect).await;
+        let first = service.pay("k", BODY).await;
+        assert_eq!((first.status, &first.headers["idempotency-outcome"]), (502, &"unknown".parse().unwrap()));
+        service.set(Mode::Tx);
+        let held = service.pay("k", BODY).await;
+        assert_eq!(
+            (held.code().as_str(), &held.headers["idempotency-outcome"]),
+            ("held", &"unknown".parse().unwrap())
+        );
+        assert_eq!(service.effects().await, 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a9_a_run_longer_than_every_limit_has_one_effect_and_ends_by_itself() {
+    for test in each_database().await {
+        service(&test, Mode::Tx).await;
+        let short = |policy: Policy| Policy {
+            lease: Duration::from_millis(400),
+            max_run: Duration::from_millis(500),
+            max_wait: Duration::from_millis(50),
+            ..policy
+        };
+        let service = process(test.db.clone(), "one", Mode::Tx, short).await;
+        service.close_gate();
+        let first = service.pay_in_background("k", BODY);
+        service.handler_began().await;
+        let processing = service.pay("k", BODY).await;
+        assert_eq!(processing.code(), "in_progress");
+        assert!(String::from_utf8_lossy(&processing.body).contains("still processing"));
+        let held = tokio::time::timeout(Duration::from_secs(20), async {
+            while service.pay("k", BODY).await.code() != "held" {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        });
+        held.await.expect("past its longest run the table tells that nobody renews the lease");
+        assert_eq!(service.status("k").await, "PROCESSING");
+        service.open_gate();
+        service.until_status("k", "SUCCESS").await;
+        assert!(matches!(first.await.unwrap().status, 200 | 409));
+        let again = service.pay("k", BODY).await;
+        assert_eq!((again.status, again.replayed()), (200, true));
+        assert_eq!(service.effects().await, 1);
     }
 }

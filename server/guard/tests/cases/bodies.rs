@@ -1,7 +1,5 @@
 //! Odd bodies: too large, streamed, binary.
 
-#![allow(clippy::unwrap_used, reason = "a failed step fails the test")]
-
 use axum::Router;
 use axum::body::Body;
 use axum::extract::Request;
