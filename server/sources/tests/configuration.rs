@@ -130,11 +130,15 @@ fn the_examples_in_the_documentation_are_accepted() {
     struct File {
         source: Vec<SourceConfig>,
     }
-    let text = include_str!("../../docs/configuration.md");
-    let blocks = text.split("```toml\n").skip(1).filter_map(|block| block.split("```").next());
-    let files: Vec<&str> = blocks.filter(|block| block.contains("[[source]]\nname")).collect();
-    assert_eq!(files.len(), 3, "one example a database");
-    for file in files {
+    let sources = |text: &'static str| {
+        let blocks = text.split("```toml\n").skip(1).filter_map(|block| block.split("```").next());
+        blocks.filter(|block| block.contains("[[source]]\nname")).collect::<Vec<_>>()
+    };
+    let native = sources(include_str!("../../docs/configuration.md"));
+    assert_eq!(native.len(), 3, "one example a database");
+    let others = sources(include_str!("../../docs/layouts.md"));
+    assert_eq!(others.len(), 6, "one example a family of tables");
+    for file in native.into_iter().chain(others) {
         for source in toml::from_str::<File>(file).unwrap_or_else(|error| panic!("{error}")).source {
             assert_eq!(source.problems(), []);
         }
