@@ -134,6 +134,7 @@ pub fn view(actor: &Actor, verdict: Verdict) -> RecordView {
             row,
             request: Body::Stored(REQUEST.into()),
             response: Body::Empty,
+            located: vec![],
             marks: vec![],
             facts: vec![("owner".into(), "orders-7f9c/3".into()), ("fence".into(), "2".into())],
             abilities,

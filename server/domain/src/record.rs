@@ -251,6 +251,8 @@ pub struct RecordDetail {
     pub response: Body,
     /// Further mapped columns for the eye (owner, fence, phase, error …), in mapping order.
     pub facts: Vec<(String, String)>,
+    /// What the columns of the locator hold, as text; nothing for NULL and for bytes.
+    pub located: Vec<Option<String>>,
     /// The instants (epoch milliseconds) in which a change of ours may have left its marker.
     pub marks: Vec<i64>,
     /// What the mapping and the biz_type's configuration can express for this record.

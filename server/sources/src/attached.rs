@@ -183,6 +183,7 @@ impl Attached {
         }
         RecordDetail {
             abilities: self.abilities(reading, &seen, &request),
+            located: reading.located_by(&seen.id),
             row: seen,
             request,
             marks: reading.marks(row),

@@ -175,6 +175,18 @@ impl<'a> Reading<'a> {
         each.collect::<Option<Vec<_>>>()?.into_iter().reduce(ExprTrait::and)
     }
 
+    /// What the locator's columns hold, for reverse checks: bytes are no text, so nothing may be compared with them.
+    pub(crate) fn located_by(&self, id: &RecordId) -> Vec<Option<String>> {
+        let layout = self.layout;
+        let parts = self.own_part(&id.locator).unwrap_or_default();
+        let each = layout.locator.columns.iter().zip(parts);
+        let value = |(column, part): (&Declared, &String)| match column.class {
+            Class::Binary => None,
+            _ => layout.locator.unmarked(column, part).flatten().map(str::to_owned),
+        };
+        each.map(value).collect()
+    }
+
     /// The locator without the table's label; `None` when it is another table's.
     pub(crate) fn own_part<'l>(&self, locator: &'l [String]) -> Option<&'l [String]> {
         match (self.label, locator) {

@@ -231,6 +231,7 @@ impl Source for FakeSource {
         let table = self.table();
         let row = self.row(&table);
         Ok(RecordDetail {
+            located: vec![Some("k".into())],
             marks: row.updated_at.iter().map(|at| at.timestamp_millis()).collect(),
             row,
             request: Body::Stored(b"{}".to_vec()),

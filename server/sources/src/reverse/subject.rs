@@ -37,11 +37,11 @@ impl<'a> Subject<'a> {
             Param::Key => Some(row.key.clone()),
             Param::BizNo => row.biz_no.clone().filter(|number| !number.is_empty()),
             Param::BizType => row.biz_type.clone(),
-            Param::Id => match row.id.locator.as_slice() {
-                [only] => Some(only.clone()),
+            Param::Id => match self.record.located.as_slice() {
+                [only] => only.clone(),
                 _ => None,
             },
-            Param::IdPart(part) => row.id.locator.get(part.checked_sub(1)?).cloned(),
+            Param::IdPart(part) => self.record.located.get(part.checked_sub(1)?).cloned().flatten(),
             Param::Column(column) => {
                 let fact = self.record.facts.iter().find(|(name, _)| name == column);
                 // Looking for what could not be read would find nothing, which proves nothing.

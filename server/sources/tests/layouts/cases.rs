@@ -137,6 +137,7 @@ async fn shards_of_one_table_are_one_list_and_a_missing_one_is_never_silent() {
         ])
         .await;
         assert_eq!(at.row("b").await.id.locator, ["t_01", "b"]);
+        assert_eq!(at.get("b").await.located, [Some("b".to_owned())]);
         at.mark("b", Action::MarkSucceeded, Some("{}")).await;
         at.test.run(&["DROP TABLE t_02"]).await;
         let error = at.found.list(&RecordFilter::default(), None, 10).await.unwrap_err();

@@ -104,6 +104,9 @@ async fn s52_a_barrier_of_four_nullable_parts() {
         .await;
         let id = at.row("g|01|try|\\N").await.id;
         assert_eq!(id.locator, ["=g", "=01", "=try", "-"], "NULL is told from every value");
+        let located = at.get("g|01|try|\\N").await.located;
+        let some = |text: &str| Some(text.to_owned());
+        assert_eq!(located, [some("g"), some("01"), some("try"), None], "reverse checks take the values");
         let nothing = RecordFilter { key: Some("\\N|\\N|\\N|\\N".into()), ..RecordFilter::default() };
         assert_eq!(at.keys(&nothing).await.len(), 0);
     }
