@@ -166,7 +166,13 @@ fn audit_verify_finds_an_edited_entry() {
     cli.run_with_input(&add, "correct-horse\n").ends(GOOD);
     let verify = ["audit", "verify", "--config", "amends.toml"];
     // Four first alert rules and one user.
-    cli.run(&verify).ends(GOOD).says("5 entries, unbroken");
+    let whole = cli.run(&verify).ends(GOOD).says("5 entries, unbroken").out;
+    let noted = whole.trim().rsplit(' ').next().unwrap().to_owned();
+    let against = ["audit", "verify", "--config", "amends.toml", "--noted", &noted];
+    cli.run(&against).ends(GOOD);
+    let other = format!("5:{}", "0".repeat(64));
+    let elsewhere = ["audit", "verify", "--config", "amends.toml", "--noted", &other];
+    cli.run(&elsewhere).ends(PROBLEM).says("entry 5 is not the one that was noted");
     block_on(async {
         let url = format!("sqlite://{}/data/amends.db", cli.path().display());
         let db = db::Db::connect(&url, &db::Options::own()).await.unwrap();

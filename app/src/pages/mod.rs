@@ -136,7 +136,7 @@ where
 
 fn framed(visit: Visit, actor: Actor, around: Surroundings, sheet: Sheet) -> impl IntoView {
     let Sheet { title, heading, lead, actions, body } = sheet;
-    let document_title = format!("{title} · {}", visit.texts().frame.name);
+    let document_title = escaped(&format!("{title} · {}", visit.texts().frame.name));
     view! {
         <Title text=document_title/>
         <Frame visit actor around>
@@ -148,6 +148,11 @@ fn framed(visit: Visit, actor: Actor, around: Surroundings, sheet: Sheet) -> imp
             {body}
         </Frame>
     }
+}
+
+/// The title is the one text that the renderer puts into the document as it is, and records name it.
+fn escaped(title: &str) -> String {
+    title.replace('&', "&amp;").replace('<', "&lt;")
 }
 
 /// The sheet of a read that failed: what could not be read, why, and how to try again.

@@ -5,6 +5,8 @@ use crate::record::RecordId;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
+use std::fmt;
+use std::str::FromStr;
 
 /// The hash before the first entry.
 pub const GENESIS: &str = "0000000000000000000000000000000000000000000000000000000000000000";
@@ -111,6 +113,42 @@ pub enum Break {
     Edited { seq: i64 },
     #[error("the chain ends at entry {found}, but {head} entries were written")]
     Cut { head: i64, found: i64 },
+    #[error("entry {seq} lies behind the end that was written down")]
+    Beyond { seq: i64 },
+    #[error("the end of the chain is written down nowhere")]
+    Headless,
+    #[error("entry {seq} is not the one that was noted")]
+    NotAsNoted { seq: i64 },
+}
+
+/// The newest entry as somebody noted it somewhere else: against it even a chain that was written anew is found.
+/// Written `SEQ:HASH`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Anchor {
+    pub seq: i64,
+    pub hash: String,
+}
+
+impl fmt::Display for Anchor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.seq, self.hash)
+    }
+}
+
+impl FromStr for Anchor {
+    type Err = crate::Error;
+
+    fn from_str(text: &str) -> crate::Result<Self> {
+        let parts = text.split_once(':').and_then(|(seq, hash)| Some((seq.parse().ok()?, hash)));
+        let hex =
+            |hash: &str| hash.len() == GENESIS.len() && hash.bytes().all(|byte| byte.is_ascii_hexdigit());
+        match parts {
+            Some((seq, hash)) if seq > 0 && hex(hash) => Ok(Self { seq, hash: hash.to_ascii_lowercase() }),
+            _ => Err(crate::Error::invalid(format!(
+                "{text:?} names no entry; write SEQ:HASH as `amends audit verify` printed it"
+            ))),
+        }
+    }
 }
 
 /// Checks a chain entry by entry, holding one hash.
@@ -147,9 +185,12 @@ impl Verifier {
         Ok(())
     }
 
-    /// After the last entry: `head` is the chain head the store keeps beside the entries.
+    /// After the last entry: `head` is the chain head the store keeps beside the entries, without a hash if it is lost.
     pub fn finish(self, head: Option<(i64, &str)>) -> Result<i64, Break> {
         let (head_seq, head_hash) = head.unwrap_or((0, GENESIS));
+        if head_hash.is_empty() {
+            return Err(Break::Headless);
+        }
         if head_seq != self.seq {
             return Err(Break::Cut { head: head_seq, found: self.seq });
         }

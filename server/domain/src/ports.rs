@@ -76,12 +76,14 @@ pub trait Source: Send + Sync {
 
     /// Applies a plan by compare-and-set on `expect`, after checking again that the evidence still permits
     /// it: in the same transaction where the business data is in the same database, else just before.
+    /// Past `until` (console clock) it changes nothing any more: others may have judged by what they saw.
     async fn apply(
         &self,
         record: &RecordDetail,
         expect: &Version,
         change: crate::actions::Action,
         plan: &Plan,
+        until: DateTime<Utc>,
     ) -> Result<Applied>;
 
     /// What a replay does to the record first, as configured; `None` = nothing, also when the record's state

@@ -185,7 +185,7 @@ fn a_process_that_was_only_slow_leaves_its_truth_in_the_trail() {
         let slow = world.process("slow");
         let command = world.command(&slow, "k", Action::MarkSucceeded).await;
         let other = world.process("other");
-        world.source.on_apply.lock().unwrap().clone_from(&Fault::Waits);
+        world.source.on_apply.lock().unwrap().clone_from(&Fault::CommitsLate);
         let amy = operator("amy");
         let settling = slow.settle(&amy, command.clone());
         let recovering = async {
@@ -199,6 +199,46 @@ fn a_process_that_was_only_slow_leaves_its_truth_in_the_trail() {
         assert_eq!(last.draft.action, "mark_succeeded.late_outcome");
         assert_eq!(world.source.table().state, State::Success);
         world.assert_sound();
+    });
+}
+
+#[test]
+fn a_change_that_is_held_up_is_given_up_before_others_may_judge_it() {
+    run(async {
+        for action in Action::ALL {
+            let world = World::new(action == Action::MarkSucceeded, true);
+            let process = world.process("p1");
+            let command = world.command(&process, "k", action).await;
+            *world.source.on_apply.lock().unwrap() = Fault::Waits;
+            let amy = operator("amy");
+            let settling = process.settle(&amy, command.clone());
+            let recovering = async {
+                tokio::time::sleep(std::time::Duration::from_secs(1)).await;
+                world.clock.advance(Duration::minutes(2));
+                assert_eq!(process.recover().await, Ok(1), "its own process finds it, too");
+            };
+            let (answer, ()) = futures::join!(settling, recovering);
+            assert_eq!(answer.unwrap().outcome, Ending::Failed);
+            let table = world.source.table();
+            assert_eq!((table.state, table.changes, table.sends), (State::Processing, 0, 0), "{action}");
+            world.assert_sound();
+        }
+    });
+}
+
+#[test]
+fn a_process_that_resolves_its_own_late_command_takes_it_from_itself() {
+    run(async {
+        let world = World::new(false, true);
+        let process = world.process("p1");
+        let command = world.command(&process, "k", Action::Replay).await;
+        *world.store.on_advance.lock().unwrap() = Fault::DiesBefore;
+        let amy = operator("amy");
+        let hanging = tokio::time::timeout(std::time::Duration::from_secs(1), process.settle(&amy, command));
+        assert!(hanging.await.is_err());
+        world.clock.advance(Duration::minutes(2));
+        process.recover().await.unwrap();
+        assert!(world.store.compensations.lock().unwrap().iter().all(|c| c.owner != "p1"));
     });
 }
 

@@ -9,6 +9,7 @@ use crate::parts::{LayoutError, Part, parts};
 use crate::reading::{Reading, Seen};
 use crate::replay::{HttpSettings, Sender, can_send, client};
 use crate::reverse::{Check, Opener, Subject};
+use crate::settle::Wanted;
 use crate::template::Template;
 use async_trait::async_trait;
 use chrono::{DateTime, Utc};
@@ -345,8 +346,9 @@ impl Source for Attached {
         expect: &Version,
         change: Action,
         plan: &Plan,
+        until: DateTime<Utc>,
     ) -> Result<Applied> {
-        self.compare_and_set(record, expect, change, plan).await
+        self.compare_and_set(record, &Wanted { expect, action: change, plan, until }).await
     }
 
     fn prepare_of(&self, record: &RecordRow) -> Option<Action> {

@@ -105,10 +105,11 @@ impl Listing<'_> {
 
     fn by_time(&self, created: &TimeForm, matching: &Condition) -> SelectStatement {
         let mut select = self.reading.select();
-        select.cond_where(matching.clone()).cond_where(created.dated());
+        select.cond_where(matching.clone());
         if let Some(ms) = self.after.and_then(|place| place.created_ms) {
             select.cond_where(self.beyond(created, ms));
         }
+        select.cond_where(created.dated());
         select.order_by_expr(created.sorted(), self.order());
         select
     }
@@ -123,10 +124,11 @@ impl Listing<'_> {
     ) -> Result<Vec<RecordRow>, DbError> {
         let mut select = self.reading.select();
         select
-            .cond_where(matching.clone())
-            .cond_where(created.dated())
+            // First the millisecond, then the filter, last all of time: SQLite lets its index serve the first bounds only.
             .and_where(created.from(from_millis(ms)))
-            .and_where(created.before(from_millis(ms.saturating_add(1))));
+            .and_where(created.before(from_millis(ms.saturating_add(1))))
+            .cond_where(matching.clone())
+            .cond_where(created.dated());
         if self.after.is_some_and(|place| place.created_ms == Some(ms)) {
             select.and_where_option(self.rest_of_tie());
         }
@@ -263,11 +265,11 @@ impl Listing<'_> {
         }
         if let Some(from) = filter.created_from {
             let created = layout.created_at.as_ref()?;
-            all = all.add(created.dated()).add(created.from(from));
+            all = all.add(created.from(from)).add(created.dated());
         }
         if let Some(to) = filter.created_to {
             let created = layout.created_at.as_ref()?;
-            all = all.add(created.dated()).add(created.before(to));
+            all = all.add(created.before(to)).add(created.dated());
         }
         Some(match filter.stuck {
             None => all,

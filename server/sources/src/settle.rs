@@ -6,6 +6,7 @@ use crate::layout::Layout;
 use crate::parts::Part;
 use crate::reading::{Reading, Seen};
 use crate::reverse::{Check, Subject};
+use chrono::{DateTime, Utc};
 use db::{Attempts, DbError, Transient, Tx};
 use domain::actions::{Action, by_verdict};
 use domain::compensation::Plan;
@@ -17,6 +18,15 @@ use futures::future::join_all;
 
 /// How often a transaction that met another is tried.
 const TRIES: u32 = 5;
+
+/// The change that is wanted, of a record as it was seen.
+pub(crate) struct Wanted<'a> {
+    pub(crate) expect: &'a Version,
+    pub(crate) action: Action,
+    pub(crate) plan: &'a Plan,
+    /// Past it nothing is changed any more.
+    pub(crate) until: DateTime<Utc>,
+}
 
 /// Why one attempt ended without an answer.
 enum Trouble {
@@ -37,21 +47,20 @@ impl Transient for Trouble {
 }
 
 impl Attached {
-    /// Carries out `plan` if record and evidence still permit it; tried again only when nothing was done.
+    /// Carries out the change if record and evidence still permit it; tried again only when nothing was done and there is
+    /// time left.
     pub(crate) async fn compare_and_set(
         &self,
         record: &RecordDetail,
-        expect: &Version,
-        action: Action,
-        plan: &Plan,
+        wanted: &Wanted<'_>,
     ) -> Result<Applied> {
         let part = self.part_of(&record.row.id)?;
         let layout = self.layout_of(part).await?;
         let seed = self.clock.now().timestamp_subsec_nanos();
         let mut attempts = Attempts::new(TRIES, u64::from(seed));
         loop {
-            match self.attempt(part, &layout, record, expect, action, plan).await {
-                Err(trouble) if attempts.again(&trouble).await => {}
+            match self.attempt(part, &layout, record, wanted).await {
+                Err(trouble) if self.clock.now() < wanted.until && attempts.again(&trouble).await => {}
                 Ok(applied) => return Ok(applied),
                 Err(Trouble::Db(error)) => return Err(self.down(error)),
                 Err(Trouble::Refused(error)) => return Err(error),
@@ -64,10 +73,9 @@ impl Attached {
         part: &Part,
         layout: &Layout,
         record: &RecordDetail,
-        expect: &Version,
-        action: Action,
-        plan: &Plan,
+        wanted: &Wanted<'_>,
     ) -> Result<Applied, Trouble> {
+        let &Wanted { expect, action, plan, until } = wanted;
         let reading = part.reading(&self.config, layout);
         let checks = match self.checks(record) {
             Ok(checks) => checks,
@@ -84,6 +92,10 @@ impl Attached {
         let finding = self.ask_here(&mut tx, checks, elsewhere, &subject).await;
         if !by_verdict(action, finding.verdict).is_allowed() {
             return Ok(Applied::EvidenceChanged(finding));
+        }
+        // Whoever waited here too long is no longer alone with the record.
+        if self.clock.now() >= until {
+            return Err(Trouble::Db(DbError::Timeout("it took too long to come to the change".into())));
         }
         let update = reading.update(action, plan, &seen).map_err(refused)?;
         match tx.execute(&tx.query(&update)).await? {

@@ -230,10 +230,10 @@ impl TimeForm {
             within = within.add(self.is_none_in_sql(none).not());
         }
         match &self.form {
-            // SQLite keeps any text, also days that no calendar has.
+            // SQLite keeps any text, also days that no calendar has and the hour 24, which is no time here.
             Form::Text(_) | Form::IsoText => within.add(Expr::cust_with_exprs(
-                "COALESCE(date(substr(?, 1, 10)) = substr(?, 1, 10) AND julianday(?) IS NOT NULL, 0)",
-                [self.col(), self.col(), self.col()],
+                "COALESCE(date(substr(?, 1, 10)) = substr(?, 1, 10) AND substr(?, 12, 2) <> '24' AND julianday(?) IS NOT NULL, 0)",
+                [self.col(), self.col(), self.col(), self.col()],
             )),
             Form::Spelled(spelling) => within.add(spelling.is_valid(self.dialect, || self.col())),
             Form::Native { .. } | Form::Epoch { .. } => within,
@@ -331,12 +331,15 @@ fn local(at: DateTime<Utc>, zone: Tz) -> NaiveDateTime {
     at.with_timezone(&zone).naive_local()
 }
 
+/// The shortest text that means `at`: a whole day and a whole minute have shorter ones.
 fn trimmed(at: NaiveDateTime) -> String {
-    let text = match at.nanosecond() {
-        0 => return at.format("%Y-%m-%d %H:%M:%S").to_string(),
-        _ => at.format("%Y-%m-%d %H:%M:%S%.6f").to_string(),
+    let format = match (at.nanosecond(), at.second(), at.minute(), at.hour()) {
+        (0, 0, 0, 0) => "%Y-%m-%d",
+        (0, 0, ..) => "%Y-%m-%d %H:%M",
+        (0, ..) => "%Y-%m-%d %H:%M:%S",
+        _ => return at.format("%Y-%m-%d %H:%M:%S%.6f").to_string().trim_end_matches('0').to_owned(),
     };
-    text.trim_end_matches('0').to_owned()
+    at.format(format).to_string()
 }
 
 fn instant(ms: i64) -> DateTime<Utc> {
@@ -421,7 +424,9 @@ mod tests {
     #[test]
     fn bounds_of_text_sort_with_texts_of_any_precision() {
         let shown = |when: &str| trimmed(local(at(when), Tz::Asia__Shanghai));
-        assert_eq!(shown("2026-12-01T10:00:00Z"), "2026-12-01 18:00:00");
+        assert_eq!(shown("2026-12-01T10:00:01Z"), "2026-12-01 18:00:01");
+        assert_eq!(shown("2026-12-01T10:00:00Z"), "2026-12-01 18:00");
+        assert_eq!(shown("2026-12-01T16:00:00Z"), "2026-12-02");
         assert_eq!(shown("2026-12-01T10:00:00.500Z"), "2026-12-01 18:00:00.5");
     }
 }

@@ -336,7 +336,7 @@ async fn c63_enum_and_uuid_columns_are_filtered_searched_and_marked() {
         let plan = table.source.plan(change).await.unwrap();
         let applied = table
             .source
-            .apply(&record, &record.row.version, domain::actions::Action::MarkSucceeded, &plan)
+            .apply(&record, &record.row.version, domain::actions::Action::MarkSucceeded, &plan, common::far())
             .await
             .unwrap();
         assert_eq!(applied, domain::ports::Applied::Changed);
@@ -438,7 +438,7 @@ async fn a_constant_condition_bounds_every_statement() {
         let record = table.get("theirs").await;
         let plan = domain::compensation::Plan { state: State::Timeout, marker: 1, response: None };
         let mark = domain::actions::Action::MarkTimedOut;
-        assert!(source.apply(&record, &record.row.version, mark, &plan).await.is_err());
+        assert!(source.apply(&record, &record.row.version, mark, &plan, common::far()).await.is_err());
         assert_eq!(table.get("theirs").await.row.version, record.row.version);
     }
 }
@@ -484,7 +484,7 @@ async fn iso_text_of_sqlite_is_sorted_compared_and_written_in_its_own_shape() {
     let change = domain::ports::Change { action: mark, record: &record, finding: None, response_body: None };
     let plan = table.source.plan(change).await.unwrap();
     assert_eq!(
-        table.source.apply(&record, &record.row.version, mark, &plan).await.unwrap(),
+        table.source.apply(&record, &record.row.version, mark, &plan, common::far()).await.unwrap(),
         domain::ports::Applied::Changed
     );
     assert_eq!(table.get("k5").await.row.updated_at.unwrap().timestamp_millis(), plan.marker);

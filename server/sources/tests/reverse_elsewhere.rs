@@ -50,12 +50,18 @@ async fn business_rows_in_another_database_decide_also_at_the_change() {
         let plan = table.source.plan(change(Action::MarkTimedOut)).await.unwrap();
         // The effect appears between the check and the change.
         business.run(&["INSERT INTO t_order VALUES ('N1', 'PAID')"]).await;
-        let applied = table.source.apply(&record, &record.row.version, Action::MarkTimedOut, &plan).await;
+        let applied = table
+            .source
+            .apply(&record, &record.row.version, Action::MarkTimedOut, &plan, common::far())
+            .await;
         assert!(matches!(applied.unwrap(), Applied::EvidenceChanged(now) if now.verdict == Verdict::Found));
         assert_eq!(table.cell("k", "status").await.as_deref(), Some("PROCESSING"));
         let plan = table.source.plan(change(Action::MarkSucceeded)).await.unwrap();
         assert_eq!(plan.response.as_deref(), Some("{\"no\":\"N1\"}"));
-        let applied = table.source.apply(&record, &record.row.version, Action::MarkSucceeded, &plan).await;
+        let applied = table
+            .source
+            .apply(&record, &record.row.version, Action::MarkSucceeded, &plan, common::far())
+            .await;
         assert_eq!(applied.unwrap(), Applied::Changed, "{dialect}");
         let found = finding(&table, "k").await;
         assert_eq!(found.read_from, business.db.shown_url());
@@ -219,6 +225,7 @@ async fn the_sources_own_database_by_another_key_is_asked_inside_the_change() {
     let record = table.get("k").await;
     let change = Change { action: Action::MarkTimedOut, record: &record, finding: None, response_body: None };
     let plan = table.source.plan(change).await.unwrap();
-    let applied = table.source.apply(&record, &record.row.version, Action::MarkTimedOut, &plan).await;
+    let applied =
+        table.source.apply(&record, &record.row.version, Action::MarkTimedOut, &plan, common::far()).await;
     assert_eq!(applied.unwrap(), Applied::Changed);
 }

@@ -306,10 +306,12 @@ async fn the_channel_is_asked_again_before_a_change_and_fills_the_response() {
     let plan = table.source.plan(change).await.unwrap();
     assert_eq!(plan.response.as_deref(), Some("{\"code\":0,\"amount\":\"128.00\"}"));
     channel.answers(502, "");
-    let applied = table.source.apply(&record, &record.row.version, Action::MarkSucceeded, &plan).await;
+    let applied =
+        table.source.apply(&record, &record.row.version, Action::MarkSucceeded, &plan, common::far()).await;
     assert!(matches!(applied.unwrap(), Applied::EvidenceChanged(now) if now.verdict == Verdict::Unavailable));
     channel.answers(200, r#"{"trade_state":"SUCCESS","amount":{"total":12800}}"#);
-    let applied = table.source.apply(&record, &record.row.version, Action::MarkSucceeded, &plan).await;
+    let applied =
+        table.source.apply(&record, &record.row.version, Action::MarkSucceeded, &plan, common::far()).await;
     assert_eq!(applied.unwrap(), Applied::Changed);
 }
 

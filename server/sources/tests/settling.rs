@@ -7,6 +7,7 @@ mod common;
 use common::{EXTENDED, MINIMAL, ORDER, Rec, Table, rec, tables};
 use db::Dialect;
 use domain::actions::Action;
+use domain::clock::Clock;
 use domain::compensation::Plan;
 use domain::error::Error;
 use domain::evidence::Verdict;
@@ -38,7 +39,7 @@ async fn plan(table: &Table, action: Action, record: &RecordDetail) -> Plan {
 }
 
 async fn apply(table: &Table, record: &RecordDetail, action: Action, plan: &Plan) -> Applied {
-    let applied = table.source.apply(record, &record.row.version, action, plan).await;
+    let applied = table.source.apply(record, &record.row.version, action, plan, common::far()).await;
     applied.unwrap_or_else(|e| panic!("{}: {e}", table.dialect()))
 }
 
@@ -237,7 +238,10 @@ async fn configured_writes_are_carried_out_and_unmapped_targets_are_said() {
         assert_eq!(record.abilities.mark_succeeded, Ok(()));
         let plan = source.plan(change(Action::MarkSucceeded, &record, None)).await.unwrap();
         assert_eq!(plan.response, None);
-        let applied = source.apply(&record, &record.row.version, Action::MarkSucceeded, &plan).await.unwrap();
+        let applied = source
+            .apply(&record, &record.row.version, Action::MarkSucceeded, &plan, common::far())
+            .await
+            .unwrap();
         assert_eq!(applied, Applied::Changed, "{}", table.dialect());
         for (column, value) in
             [("status", Some("DONE")), ("attempts", Some("6")), ("owner", None), ("phase", Some("settled"))]
@@ -245,5 +249,19 @@ async fn configured_writes_are_carried_out_and_unmapped_targets_are_said() {
             assert_eq!(table.cell("k", column).await.as_deref(), value, "{} {column}", table.dialect());
         }
         assert!(table.cell("k", "lease_until").await.is_some());
+    }
+}
+
+#[tokio::test]
+async fn a_change_that_waited_past_its_time_limit_changes_nothing() {
+    for table in both().await {
+        paid(&table).await;
+        let record = table.get("k").await;
+        let plan = plan(&table, Action::MarkSucceeded, &record).await;
+        let passed = common::WrongClock.now();
+        let late =
+            table.source.apply(&record, &record.row.version, Action::MarkSucceeded, &plan, passed).await;
+        assert!(matches!(late, Err(Error::Unavailable { .. })), "{}: {late:?}", table.dialect());
+        assert_eq!(table.get("k").await.row, record.row, "{}", table.dialect());
     }
 }

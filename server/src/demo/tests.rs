@@ -164,7 +164,10 @@ async fn settle(source: &Arc<dyn Source>, record: &RecordDetail, action: Action)
     let finding = source.reverse_check(record).await;
     let change = Change { action, record, finding: Some(&finding), response_body: None };
     let plan = source.plan(change).await.unwrap();
-    let applied = source.apply(record, &record.row.version, action, &plan).await.unwrap();
+    let applied = source
+        .apply(record, &record.row.version, action, &plan, chrono::DateTime::<chrono::Utc>::MAX_UTC)
+        .await
+        .unwrap();
     assert_eq!(applied, Applied::Changed);
 }
 

@@ -7,6 +7,7 @@ pub mod events;
 mod extract;
 mod headers;
 mod health;
+mod json;
 mod limits;
 pub mod metrics;
 mod pages;

@@ -10,6 +10,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const WINDOW_SECONDS: i64 = 60;
 const TRIES_PER_NAME: u32 = 10;
 const TRIES_PER_ADDRESS: u32 = 60;
+/// More of a name than any user has is not remembered: memory must not grow with what strangers type.
+const NAME_KEPT: usize = 64;
 /// The most names, and the most addresses, that are remembered at once.
 const REMEMBERED: usize = 10_000;
 
@@ -30,13 +32,13 @@ impl Throttle {
     pub fn take(&self, name: &str, address: IpAddr, now: DateTime<Utc>) -> Result<()> {
         let mut tries = self.lock();
         tries.addresses.take(address, TRIES_PER_ADDRESS, now)?;
-        tries.names.take(name.to_lowercase(), TRIES_PER_NAME, now)
+        tries.names.take(kept(name), TRIES_PER_NAME, now)
     }
 
     /// The attempt was right: it does not count, and neither do this name's earlier ones.
     pub fn forgive(&self, name: &str, address: IpAddr) {
         let mut tries = self.lock();
-        tries.names.0.remove(&name.to_lowercase());
+        tries.names.0.remove(&kept(name));
         if let Some(counter) = tries.addresses.0.get_mut(&address) {
             counter.tries = counter.tries.saturating_sub(1);
         }
@@ -45,6 +47,10 @@ impl Throttle {
     fn lock(&self) -> MutexGuard<'_, Tries> {
         self.tries.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+fn kept(name: &str) -> String {
+    name.chars().take(NAME_KEPT).flat_map(char::to_lowercase).collect()
 }
 
 struct Counter {
@@ -139,5 +145,12 @@ mod tests {
         }
         let tries = throttle.lock();
         assert!(tries.names.0.len() <= REMEMBERED && tries.addresses.0.len() <= REMEMBERED);
+    }
+
+    #[test]
+    fn memory_does_not_grow_with_the_length_of_a_name() {
+        let throttle = Throttle::default();
+        throttle.take(&"İ".repeat(1 << 20), HERE, at(0)).unwrap();
+        assert!(throttle.lock().names.0.keys().all(|name| name.capacity() < 1024));
     }
 }

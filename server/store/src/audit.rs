@@ -82,12 +82,15 @@ impl Store {
     }
 
     async fn read_entries(&self, select: &SelectStatement) -> Result<Vec<Entry>, DbError> {
-        self.db.fetch_all(&self.db.query(select)).await?.iter().map(entry).collect()
+        Ok(self.db.fetch_all(&self.db.query(select)).await?.iter().map(entry).collect())
     }
 
     async fn read_head(&self) -> Result<Option<(i64, String)>, DbError> {
-        let row = self.db.fetch_optional(&self.db.query(&head())).await?;
-        row.as_ref().map(head_of).transpose().map(Option::flatten)
+        match self.db.fetch_optional(&self.db.query(&head())).await? {
+            Some(row) => head_of(&row),
+            // Every store has a head from the beginning: one that was taken away is not the start of a chain.
+            None => Ok(Some((0, String::new()))),
+        }
     }
 }
 
@@ -171,29 +174,59 @@ fn insert(entry: &Entry) -> sea_query::InsertStatement {
         .to_owned()
 }
 
-/// An entry as it stands in its columns. What was edited into nonsense reads as absent, and then fails its hash.
-fn entry(row: &Row) -> Result<Entry, DbError> {
-    let record: Option<RecordId> = row.opt_text("record")?.and_then(|text| text.parse().ok());
+/// An entry as it stands in its columns. What was edited into something no entry holds reads as absent, and the entry
+/// has no hash then, so that it is told as edited.
+fn entry(row: &Row) -> Entry {
+    let mut cells = Cells { row, sound: true };
+    let record: Option<RecordId> = cells.parsed("record", |text| text.parse().ok());
     // The reference finds entries and is not hashed itself: one that does not belong to the record breaks the seal.
-    let sealed = row.opt_text("record_ref")? == record.as_ref().map(record_ref);
+    let reference = cells.text("record_ref");
+    cells.sound &= reference == record.as_ref().map(record_ref);
     let draft = Draft {
-        at: instant(row, "happened_at")?,
-        actor: row.text("actor")?,
-        action: row.text("action")?,
+        at: cells.kept(instant(row, "happened_at")).unwrap_or_default(),
+        actor: cells.text("actor").unwrap_or_default(),
+        action: cells.text("action").unwrap_or_default(),
         record,
-        record_key: row.opt_text("record_key")?,
-        biz_type: row.opt_text("biz_type")?,
-        biz_no: row.opt_text("biz_no")?,
-        reason: row.opt_text("reason")?,
-        verdict: row.opt_text("verdict")?.as_deref().and_then(Verdict::parse),
-        evidence_id: row.opt_text("evidence_id")?,
-        compensation_id: row.opt_text("compensation_id")?,
-        before: row.opt_text("before_value")?,
-        after: row.opt_text("after_value")?,
-        result: row.opt_text("result")?,
+        record_key: cells.text("record_key"),
+        biz_type: cells.text("biz_type"),
+        biz_no: cells.text("biz_no"),
+        reason: cells.text("reason"),
+        verdict: cells.parsed("verdict", Verdict::parse),
+        evidence_id: cells.text("evidence_id"),
+        compensation_id: cells.text("compensation_id"),
+        before: cells.text("before_value"),
+        after: cells.text("after_value"),
+        result: cells.text("result"),
     };
-    let hash = if sealed { row.text("hash")? } else { String::new() };
-    Ok(Entry { seq: row.i64("seq")?, draft, prev_hash: row.text("prev_hash")?, hash })
+    // A place that is no number comes after all others.
+    let seq = cells.kept(row.i64("seq")).unwrap_or(i64::MAX);
+    let prev_hash = cells.text("prev_hash").unwrap_or_default();
+    let hash = cells.text("hash").filter(|_| cells.sound).unwrap_or_default();
+    Entry { seq, draft, prev_hash, hash }
+}
+
+/// The cells of an entry, and whether each holds what was once written there.
+struct Cells<'a> {
+    row: &'a Row,
+    sound: bool,
+}
+
+impl Cells<'_> {
+    fn kept<T>(&mut self, cell: Result<T, DbError>) -> Option<T> {
+        self.sound &= cell.is_ok();
+        cell.ok()
+    }
+
+    fn text(&mut self, column: &str) -> Option<String> {
+        self.kept(self.row.opt_text(column)).flatten()
+    }
+
+    fn parsed<T>(&mut self, column: &str, parse: impl Fn(&str) -> Option<T>) -> Option<T> {
+        let text = self.text(column)?;
+        let parsed = parse(&text);
+        self.sound &= parsed.is_some();
+        parsed
+    }
 }
 
 fn condition(filter: &AuditFilter) -> Condition {

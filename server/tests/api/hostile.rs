@@ -202,4 +202,9 @@ async fn a_body_that_is_no_json_is_a_problem() {
     send("application/json", "").await.problem(400);
     send("application/json", "{").await.problem(400);
     send("application/json; charset=utf-8", "{\"lane\":\"nowhere\"}").await.problem(400);
+    send("application/json", "null").await.problem(400);
+    // A command that two readers could understand as two commands is none.
+    send("application/json", "[null,null,null]").await.problem(400);
+    send("application/json", r#"{"lane":"found","source":null,"lane":"absent"}"#).await.problem(400);
+    send("application/json", r#"{"source":"a\u0000b"}"#).await.problem(400);
 }

@@ -101,3 +101,27 @@ async fn everything_works_below_a_base_path() {
     assert_eq!(page(&app, &Who::Cookie(cookie(&reply)), "/amends/me").await.status, 200);
     assert_eq!(page(&app, &Who::Stranger, "/login").await.status, 404);
 }
+
+#[tokio::test]
+async fn a_record_that_is_markup_is_shown_as_text_also_in_the_title() {
+    const MARKUP: &str =
+        "</title><meta http-equiv=refresh content=0;url=//evil.example><script>alert(1)</script>";
+    let app = TestApp::start().await;
+    let operator = app.sign_in("operator").await;
+    for column in ["biz_type", "biz_no", "idempotent_id"] {
+        app.change_shop(&format!(
+            "UPDATE idempotent_record SET {column} = '{MARKUP}' WHERE rowid = (SELECT min(rowid) FROM idempotent_record)"
+        ))
+        .await;
+    }
+    let key: String = url::form_urlencoded::byte_serialize(MARKUP.as_bytes()).collect();
+    let id = app.row(&operator, &key).await["id"].as_str().unwrap().to_owned();
+    for path in [format!("/records/{id}"), format!("/records?key={key}"), "/stuck".into(), "/".into()] {
+        let shown = page(&app, &operator, &path).await;
+        assert_eq!(shown.status, 200, "{path}");
+        assert!(
+            !shown.text().contains("<meta http-equiv") && !shown.text().contains("<script>alert"),
+            "{path}"
+        );
+    }
+}

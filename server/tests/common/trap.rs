@@ -113,8 +113,9 @@ impl Source for TrappedSource {
         expect: &Version,
         change: Action,
         plan: &Plan,
+        until: DateTime<Utc>,
     ) -> Result<Applied> {
-        let applied = self.inner.apply(record, expect, change, plan).await;
+        let applied = self.inner.apply(record, expect, change, plan, until).await;
         self.trap.pass(Point::AfterChange);
         applied
     }

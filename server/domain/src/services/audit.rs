@@ -1,6 +1,6 @@
 //! Reading and verifying the audit trail.
 
-use crate::audit::{AuditFilter, Break, Entry, Verifier};
+use crate::audit::{Anchor, AuditFilter, Break, Entry, Verifier};
 use crate::error::Result;
 use crate::page::{Limit, Page, decode_cursor};
 use crate::ports::AuditStore;
@@ -34,6 +34,12 @@ impl AuditService {
         self.store.head().await
     }
 
+    /// The entry at this place in the chain, as it can be noted elsewhere.
+    pub async fn anchor(&self, seq: i64) -> Result<Option<Anchor>> {
+        let entry = self.store.read_on(seq - 1, 1).await?.pop().filter(|entry| entry.seq == seq);
+        Ok(entry.map(|Entry { seq, hash, .. }| Anchor { seq, hash }))
+    }
+
     /// Walks the whole chain; `Ok(Ok(n))` = n entries, unbroken.
     pub async fn verify(&self) -> Result<std::result::Result<i64, Break>> {
         // The head is read first: entries written meanwhile extend the chain and are not part of the question.
@@ -54,6 +60,16 @@ impl AuditService {
             }
             after = last;
         }
-        Ok(verifier.finish(head.as_ref().map(|(seq, hash)| (*seq, hash.as_str()))))
+        match verifier.finish(head.as_ref().map(|(seq, hash)| (*seq, hash.as_str()))) {
+            Ok(entries) => Ok(self.nothing_beyond(entries).await?.map(|()| entries)),
+            Err(broken) => Ok(Err(broken)),
+        }
+    }
+
+    /// An entry and the head that names it are written together: one further than the head was slipped in.
+    async fn nothing_beyond(&self, end: i64) -> Result<std::result::Result<(), Break>> {
+        let Some(further) = self.store.read_on(end, 1).await?.pop() else { return Ok(Ok(())) };
+        let head = self.store.head().await?.map_or(0, |(seq, _)| seq);
+        Ok(if further.seq <= head { Ok(()) } else { Err(Break::Beyond { seq: further.seq }) })
     }
 }

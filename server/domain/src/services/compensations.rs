@@ -21,6 +21,9 @@ use std::sync::Arc;
 
 /// What a compensation may take beside the replay's own time limit before others may resolve it.
 const LEASE_MARGIN_SECONDS: i64 = 15;
+/// From its start, how long a compensation may still begin to change the record: what is committed after that, and
+/// seen by nobody, must be committed well before others may resolve it.
+const CHANGE_WITHIN_SECONDS: i64 = 10;
 /// How long a repeated command waits for the first one's answer.
 const WAIT_FOR_ANSWER: std::time::Duration = std::time::Duration::from_secs(15);
 const POLL: std::time::Duration = std::time::Duration::from_millis(50);
@@ -194,7 +197,7 @@ impl CompensationService {
         if !self.still_mine(intent, Phase::Intended).await {
             return lost("This process lost its lease before changing the record; nothing was changed.");
         }
-        match source.apply(record, &intent.command.if_version, intent.command.action, &intent.plan).await {
+        match change(source, record, intent, intent.command.action).await {
             Ok(applied) => match refused(applied) {
                 Some(outcome) => outcome,
                 None => read_back(source, intent).await,
@@ -207,8 +210,7 @@ impl CompensationService {
     /// Makes the record re-executable, sends the stored request once, and believes only the record.
     async fn replay(&self, source: &dyn Source, record: &RecordDetail, intent: &Compensation) -> Outcome {
         if let Some(prepare) = source.prepare_of(&record.row) {
-            let applied = source.apply(record, &intent.command.if_version, prepare, &intent.plan).await;
-            match applied.map(refused) {
+            match change(source, record, intent, prepare).await.map(refused) {
                 Ok(None) => {}
                 Ok(Some(outcome)) => return outcome,
                 Err(error) => return look(source, intent, &error.to_string()).await,
@@ -239,7 +241,7 @@ impl CompensationService {
 
     async fn still_mine(&self, intent: &Compensation, phase: Phase) -> bool {
         let store = &self.records.compensations;
-        store.advance(&intent.id, &self.owner, phase, self.records.clock.now()).await.unwrap_or(false)
+        store.advance(&intent.id, &intent.owner, phase, self.records.clock.now()).await.unwrap_or(false)
     }
 
     /// What the record says after the answer; the answer alone proves nothing.
@@ -275,7 +277,7 @@ impl CompensationService {
         let timed_out = done && intent.command.action == Action::MarkTimedOut;
         let late_check_at = timed_out.then(|| now + self.late_check_after);
         let store = &self.records.compensations;
-        if !store.finish(&intent.id, &self.owner, &outcome, &draft, now, late_check_at).await? {
+        if !store.finish(&intent.id, &intent.owner, &outcome, &draft, now, late_check_at).await? {
             self.contradict(&intent, &outcome).await?;
         }
         self.records.events.changed(Topic::Records);
@@ -396,6 +398,17 @@ fn may_have_changed(intent: &Compensation, outcome: &Outcome) -> bool {
 async fn unsent(source: &dyn Source, intent: &Compensation, message: &str) -> Outcome {
     let record = source.get(&intent.command.record).await.ok().map(|detail| detail.row);
     Outcome { record, ..lost(message) }
+}
+
+/// The compare-and-set of the intent, bounded well inside its lease.
+async fn change(
+    source: &dyn Source,
+    record: &RecordDetail,
+    intent: &Compensation,
+    action: Action,
+) -> Result<Applied> {
+    let until = intent.started_at + Duration::seconds(CHANGE_WITHIN_SECONDS);
+    source.apply(record, &intent.command.if_version, action, &intent.plan, until).await
 }
 
 /// The outcome of a compare-and-set that changed nothing; `None` when it changed the row.

@@ -20,7 +20,9 @@ impl CompensationService {
     pub async fn recover(&self) -> Result<usize> {
         let now = self.records.clock.now();
         let lease = now + Duration::seconds(RESOLVE_LEASE_SECONDS);
-        let abandoned = self.records.compensations.take_abandoned(&self.owner, now, lease).await?;
+        // Never this process's own name: it may be one of its own commands that is late, and must not go on.
+        let rescuer = self.records.ids.next();
+        let abandoned = self.records.compensations.take_abandoned(&rescuer, now, lease).await?;
         let mut resolved = 0;
         for compensation in abandoned {
             let Ok(source) = self.records.sources.get(&compensation.command.record.source) else { continue };

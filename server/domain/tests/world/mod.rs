@@ -33,8 +33,10 @@ pub enum Fault {
     /// The step fails before or after its effect: the reply is lost.
     FailsBefore,
     FailsAfter,
-    /// The step takes longer than any lease.
+    /// The step takes longer than any lease, before it looks at its time limit.
     Waits,
+    /// The step takes longer than any lease, after it looked at its time limit.
+    CommitsLate,
 }
 
 impl Fault {
@@ -47,6 +49,12 @@ impl Fault {
                 Ok(())
             }
             _ => Ok(()),
+        }
+    }
+
+    async fn within(self) {
+        if self == Fault::CommitsLate {
+            tokio::time::sleep(std::time::Duration::from_secs(5)).await;
         }
     }
 
@@ -259,9 +267,14 @@ impl Source for FakeSource {
         expect: &Version,
         action: Action,
         plan: &Plan,
+        until: DateTime<Utc>,
     ) -> Result<Applied> {
         let fault = *self.on_apply.lock().unwrap();
         fault.before().await?;
+        if self.clock.now() >= until {
+            return Err(Error::unavailable("orders", "busy for too long"));
+        }
+        fault.within().await;
         {
             let mut table = self.table.lock().unwrap();
             if self.row(&table).version != *expect {

@@ -71,15 +71,40 @@ impl fmt::Display for Level {
     }
 }
 
+/// Findings quote what tables hold, and a terminal obeys control characters and turned directions.
+fn harmless(text: &str) -> String {
+    let obeyed = |c: char| {
+        (c.is_control() && c != '\n')
+            || matches!(c, '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+    };
+    text.chars().map(|c| if obeyed(c) { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "source {}", self.source)?;
         for finding in &self.findings {
-            writeln!(f, "  {:<5} {}: {}", finding.level, finding.code, finding.message)?;
+            writeln!(f, "  {:<5} {}: {}", finding.level, finding.code, harmless(&finding.message))?;
             if let Some(advice) = &finding.advice {
-                writeln!(f, "        → {advice}")?;
+                writeln!(f, "        → {}", harmless(advice))?;
             }
         }
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_table_holds_never_commands_a_terminal() {
+        let mut report = Report::new("orders");
+        report.warn("states", "status \u{1b}[2J\r\u{202e}x", "map \u{9b}31m it");
+        let shown = report.to_string();
+        assert!(
+            shown.contains("status \\u{1b}[2J\\u{d}\\u{202e}x") && shown.contains("map \\u{9b}31m it"),
+            "{shown}"
+        );
     }
 }

@@ -217,6 +217,11 @@ impl Table {
     }
 }
 
+/// A time limit that no change reaches.
+pub fn far() -> DateTime<Utc> {
+    DateTime::<Utc>::MAX_UTC
+}
+
 pub fn id(key: &str) -> RecordId {
     RecordId::new("orders", vec![key.to_owned()])
 }

@@ -195,7 +195,9 @@ impl Attach {
         let record = source.get(&self.row(key).await.id).await.unwrap();
         let change = Change { action, record: &record, finding: None, response_body: response };
         let plan = source.plan(change).await.unwrap_or_else(|e| panic!("{at} {key}: {e}"));
-        let applied = source.apply(&record, &record.row.version, action, &plan).await;
+        let applied = source
+            .apply(&record, &record.row.version, action, &plan, chrono::DateTime::<chrono::Utc>::MAX_UTC)
+            .await;
         assert_eq!(applied.unwrap_or_else(|e| panic!("{at} {key}: {e}")), Applied::Changed, "{at} {key}");
         let after = source.get(&record.row.id).await.unwrap();
         assert_eq!(after.row.state, plan.state, "{at} {key}");
@@ -207,7 +209,10 @@ impl Attach {
             plan.marker,
             after.marks
         );
-        let again = source.apply(&record, &record.row.version, action, &plan).await.unwrap();
+        let again = source
+            .apply(&record, &record.row.version, action, &plan, chrono::DateTime::<chrono::Utc>::MAX_UTC)
+            .await
+            .unwrap();
         assert!(matches!(again, Applied::Moved(_)), "{at} {key}: {again:?}");
         after
     }

@@ -111,8 +111,17 @@ async fn a_template_that_makes_something_else_is_undone() {
         let change =
             Change { action: Action::MarkSucceeded, record: &record, finding: None, response_body: None };
         let plan = at.found.plan(change).await.unwrap();
-        let error =
-            at.found.apply(&record, &record.row.version, Action::MarkSucceeded, &plan).await.unwrap_err();
+        let error = at
+            .found
+            .apply(
+                &record,
+                &record.row.version,
+                Action::MarkSucceeded,
+                &plan,
+                chrono::DateTime::<chrono::Utc>::MAX_UTC,
+            )
+            .await
+            .unwrap_err();
         assert!(error.to_string().contains("makes this record PROCESSING, not SUCCESS"), "{error}");
         assert_eq!(at.cell("SELECT done FROM webhook_calls").await.as_deref(), Some("0"), "nothing stays");
     }

@@ -3,6 +3,7 @@ use domain::audit::{AuditFilter, Verifier};
 use domain::evidence::Verdict;
 use domain::page::{Limit, decode_cursor};
 use domain::ports::AuditStore;
+use domain::services::audit::AuditService;
 use store::Store;
 
 use crate::{again, at, draft, record, stores};
@@ -95,6 +96,57 @@ async fn any_edit_of_any_column_is_found() {
         }
         test.run(&["DELETE FROM audit_entries WHERE seq = 12"]).await;
         assert!(verify(&store).await.is_err(), "a cut tail is found");
+    }
+}
+
+#[tokio::test]
+async fn nonsense_where_nothing_was_is_found() {
+    for (store, test) in stores().await {
+        for column in ["verdict", "record", "record_ref"] {
+            store.append(&draft("session.signed_in")).await.unwrap();
+            test.run(&[&format!("UPDATE audit_entries SET {column} = 'nonsense' WHERE seq = 1")]).await;
+            assert!(verify(&store).await.is_err(), "{} {column}", test.db.dialect());
+            test.run(&[&format!("UPDATE audit_entries SET {column} = NULL WHERE seq = 1")]).await;
+            assert!(verify(&store).await.is_ok());
+        }
+    }
+}
+
+#[tokio::test]
+async fn cells_of_another_kind_are_an_edit_and_no_failure() {
+    for (store, test) in stores().await {
+        // The others keep a column's type by themselves.
+        if test.db.dialect() != db::Dialect::Sqlite {
+            continue;
+        }
+        for edit in ["actor = x'ff'", "happened_at = 'noon'", "hash = x'00'", "seq = 'first'"] {
+            store.append(&draft("test.done")).await.unwrap();
+            store.append(&draft("test.done")).await.unwrap();
+            test.run(&[&format!("UPDATE audit_entries SET {edit} WHERE seq = 1")]).await;
+            assert!(verify(&store).await.is_err(), "{edit}");
+            test.run(&["DELETE FROM audit_entries", "UPDATE audit_head SET seq = 0, hash = ''"]).await;
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_head_that_was_removed_or_set_back_is_found() {
+    for (store, test) in stores().await {
+        let audit = AuditService { store: std::sync::Arc::new(store.clone()) };
+        for _ in 0..3 {
+            store.append(&draft("test.done")).await.unwrap();
+        }
+        let noted = audit.anchor(3).await.unwrap().unwrap();
+        assert_eq!(noted.to_string().parse::<domain::audit::Anchor>(), Ok(noted));
+        assert_eq!(audit.anchor(4).await.unwrap(), None);
+        assert_eq!(audit.verify().await.unwrap(), Ok(3));
+        test.run(&["UPDATE audit_head SET seq = 0, hash = ''"]).await;
+        assert!(audit.verify().await.unwrap().is_err(), "{}", test.db.dialect());
+        let (seq, hash) = (2, audit.anchor(2).await.unwrap().unwrap().hash);
+        test.run(&[&format!("UPDATE audit_head SET seq = {seq}, hash = '{hash}'")]).await;
+        assert!(audit.verify().await.unwrap().is_err(), "{}", test.db.dialect());
+        test.run(&["DELETE FROM audit_entries", "DELETE FROM audit_head"]).await;
+        assert!(audit.verify().await.unwrap().is_err(), "{}", test.db.dialect());
     }
 }
 
