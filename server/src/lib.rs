@@ -4,6 +4,7 @@ mod accounts;
 pub mod cli;
 pub mod compose;
 pub mod config;
+mod connections;
 mod defaults;
 pub mod demo;
 pub mod http;

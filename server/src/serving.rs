@@ -1,5 +1,6 @@
 //! Serving until asked to stop, and stopping so that nothing is cut off.
 
+use crate::connections;
 use crate::jobs::{self, Jobs};
 use crate::runtime::TokioRuntime;
 use crate::state::AppState;
@@ -46,10 +47,8 @@ pub fn address(listener: &TcpListener, base_path: &str) -> anyhow::Result<String
 pub async fn serve(listener: TcpListener, state: AppState, runtime: &TokioRuntime) -> anyhow::Result<()> {
     let jobs = jobs::run(&state);
     let stop = CancellationToken::new();
-    let app = crate::http::router(state.clone()).into_make_service_with_connect_info::<SocketAddr>();
-    let stopping = stop.clone();
-    let server = axum::serve(listener, app).with_graceful_shutdown(stopping.cancelled_owned());
-    let mut server = tokio::spawn(server.into_future());
+    let app = crate::http::router(state.clone());
+    let mut server = tokio::spawn(connections::serve(listener, app, stop.clone()));
     let ended = tokio::select! {
         () = asked_to_stop() => None,
         ended = &mut server => Some(ended),
@@ -64,7 +63,7 @@ pub async fn serve(listener: TcpListener, state: AppState, runtime: &TokioRuntim
     finish(jobs, runtime).await;
     state.store.close().await;
     match ended {
-        Some(ended) => ended.context("the server panicked")?.context("the server stopped"),
+        Some(ended) => ended.context("the server panicked"),
         None => Ok(()),
     }
 }
