@@ -79,6 +79,11 @@ impl Db {
         &self.shown_url
     }
 
+    /// Whether both share their connections: one is a clone of the other.
+    pub fn is_same(&self, other: &Db) -> bool {
+        Arc::ptr_eq(&self.shown_url, &other.shown_url)
+    }
+
     /// The sea-query `statement` built for this database.
     pub fn query(&self, statement: &impl QueryStatementBuilder) -> Query {
         Query::build(self.dialect(), statement)

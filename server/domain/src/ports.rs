@@ -74,7 +74,7 @@ pub trait Source: Send + Sync {
     /// (given, or rendered from the business row of `finding`). Changes nothing.
     async fn plan(&self, change: Change<'_>) -> Result<Plan>;
 
-    /// Applies a plan by compare-and-set on `expect`, after checking again that the evidence still permits
+    /// Applies a plan by compare-and-set on `expect` (for `Action::Replay`, removes the record by it), after checking again that the evidence still permits
     /// it: in the same transaction where the business data is in the same database, else just before.
     /// Past `until` (console clock) it changes nothing any more: others may have judged by what they saw.
     async fn apply(
@@ -86,8 +86,8 @@ pub trait Source: Send + Sync {
         until: DateTime<Utc>,
     ) -> Result<Applied>;
 
-    /// What a replay does to the record first, as configured; `None` = nothing, also when the record's state
-    /// already lets the key run again.
+    /// What a replay does to the record first, as configured: a mark, or its own `Action::Replay`, which removes the
+    /// record; `None` = nothing, also when the record's state already lets the key run again.
     fn prepare_of(&self, record: &RecordRow) -> Option<crate::actions::Action>;
 
     /// Sends the stored request again: same key, same bytes, no redirect, bounded; never twice by itself.

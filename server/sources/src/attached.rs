@@ -168,7 +168,13 @@ impl Attached {
             return Abilities { mark_succeeded: needs(), mark_timed_out: needs(), replay: needs() };
         }
         let sender = self.kind(row.biz_type.as_deref()).and_then(|kind| kind.sender.as_ref());
-        let prepare = self.prepare_of(row).map_or(Ok(()), |action| reading.can_write(action));
+        let prepare = match self.prepare_of(row) {
+            Some(Action::Replay) if self.cache().is_some() => {
+                Err("The record cannot be removed while a cache entry may speak for it; write prepare = \"mark_timed_out\".".into())
+            }
+            Some(action) => reading.can_write(action),
+            None => Ok(()),
+        };
         Abilities {
             mark_succeeded: reading.can_write(Action::MarkSucceeded),
             mark_timed_out: reading.can_write(Action::MarkTimedOut),
@@ -336,7 +342,9 @@ impl Source for Attached {
         };
         let (seen, now) = self.seen(reading, id).await?;
         let marker = reading.marker(change.action, now, &seen, &change.record.marks).map_err(refused)?;
-        let state = writes.map_or(change.record.row.state, |action| self.config.marked(action));
+        // A removal leaves no state behind.
+        let marks = writes.filter(|action| *action != Action::Replay);
+        let state = marks.map_or(change.record.row.state, |action| self.config.marked(action));
         Ok(Plan { state, marker, response })
     }
 
@@ -353,8 +361,12 @@ impl Source for Attached {
 
     fn prepare_of(&self, record: &RecordRow) -> Option<Action> {
         let replay = self.config.biz(record.biz_type.as_deref())?.replay.as_ref()?;
-        // TIMEOUT and FAILED let the key run again already.
-        replay.prepare.action().filter(|_| !matches!(record.state, State::Timeout | State::Failed))
+        match replay.prepare.action() {
+            // Where a row is in the way, it is so in every state.
+            Some(Action::Replay) => Some(Action::Replay),
+            // TIMEOUT and FAILED let the key run again already.
+            mark => mark.filter(|_| !matches!(record.state, State::Timeout | State::Failed)),
+        }
     }
 
     async fn replay(&self, record: &RecordDetail) -> ReplayAnswer {

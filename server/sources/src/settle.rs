@@ -83,7 +83,7 @@ impl Attached {
         };
         let subject = Subject::of(record);
         // Other databases are asked before the row is locked: they may be slow.
-        let elsewhere = self.ask_elsewhere(checks, &subject).await;
+        let elsewhere = self.ask_elsewhere(part, checks, &subject).await;
         let mut tx = part.db.begin().await?;
         let seen = self.locked(&mut tx, reading, &record.row.id).await?;
         if seen.row.version != *expect {
@@ -97,8 +97,18 @@ impl Attached {
         if self.clock.now() >= until {
             return Err(Trouble::Db(DbError::Timeout("it took too long to come to the change".into())));
         }
-        let update = reading.update(action, plan, &seen).map_err(refused)?;
-        match tx.execute(&tx.query(&update)).await? {
+        let changed = match action {
+            Action::Replay => tx.execute(&tx.query(&reading.removal(&seen).map_err(refused)?)).await?,
+            mark => {
+                let update = reading.update(mark, plan, &seen).map_err(refused)?;
+                tx.execute(&tx.query(&update)).await?
+            }
+        };
+        match changed {
+            1 if action == Action::Replay => {
+                tx.commit().await?;
+                Ok(Applied::Changed)
+            }
             1 => {
                 let after = self.locked(&mut tx, reading, &record.row.id).await?.row;
                 if after.state != plan.state {
@@ -133,13 +143,16 @@ impl Attached {
         row.map(|row| reading.seen(&row, now)).ok_or_else(|| Trouble::Refused(not_found(id)))
     }
 
+    /// Asks what the transaction on the record's table does not cover.
     async fn ask_elsewhere(
         &self,
+        part: &Part,
         checks: &[Check],
         subject: &Subject<'_>,
     ) -> Vec<Option<crate::judge::Outcome>> {
+        let is_own = part.db.is_same(&self.db);
         let each = checks.iter().map(|check| async move {
-            match check.is_elsewhere() {
+            match check.is_elsewhere() || !is_own {
                 true => Some(check.ask(&self.db, subject).await),
                 false => None,
             }

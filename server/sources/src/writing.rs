@@ -10,7 +10,7 @@ use db::Cell;
 use domain::actions::Action;
 use domain::clock::from_millis;
 use domain::compensation::Plan;
-use sea_query::{Expr, ExprTrait, Query, UpdateStatement};
+use sea_query::{DeleteStatement, Expr, ExprTrait, Query, UpdateStatement};
 use std::collections::BTreeMap;
 
 /// What a successful response is recorded as, where the table keeps the status.
@@ -30,6 +30,10 @@ impl<'a> Reading<'a> {
                 "This table holds a row only when the work is done, so there is nothing to settle here."
                     .into(),
             );
+        }
+        if action == Action::Replay {
+            // A removal sets nothing and is recognised by the record being gone.
+            return Ok(());
         }
         let response = (action == Action::MarkSucceeded && self.layout.response.is_some()).then(String::new);
         let plan = Plan { state: self.config.marked(action), marker: 1, response };
@@ -112,6 +116,18 @@ impl<'a> Reading<'a> {
         }
         update.and_where(self.unchanged(&seen.token));
         Ok(update)
+    }
+
+    /// The DELETE that takes the record away if it is still as seen.
+    pub(crate) fn removal(&self, seen: &Seen) -> Result<DeleteStatement, String> {
+        let located = self.located(&seen.row.id).ok_or("the record's locator is not of this table")?;
+        let mut delete = Query::delete();
+        delete.from_table(self.layout.table_ref()).and_where(located);
+        if let Some(predicate) = &self.config.predicate {
+            delete.and_where(Expr::cust(format!("({})", predicate.sql())));
+        }
+        delete.and_where(self.unchanged(&seen.token));
+        Ok(delete)
     }
 
     /// Status, update time, version and whatever the state rules look at are, to the last digit, what was seen.

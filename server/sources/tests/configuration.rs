@@ -24,7 +24,7 @@ fn mistakes_are_named_with_what_to_write() {
             "/amount",
         ),
         ("[[biz]]\ntype = \"A\"\n[biz.replay]\nurl = \"http://x/\"\nrate = \"fast\"", "5/s"),
-        ("[[biz]]\ntype = \"A\"\n[biz.replay]\nurl = \"http://x/\"\nprepare = \"delete\"", "mark_timed_out"),
+        ("[[biz]]\ntype = \"A\"\n[biz.replay]\nurl = \"http://x/\"\nprepare = \"remove\"", "mark_timed_out"),
     ] {
         let error =
             toml::from_str::<SourceConfig>(&format!("name = \"a\"\nurl = \"sqlite://a.db\"\n{config}"))

@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use common::{MINIMAL, Rec, Table, rec};
 use domain::actions::Action;
 use domain::compensation::ReplayAnswer;
-use domain::ports::Source;
+use domain::ports::{Applied, Change, Source};
 use domain::record::State as RecordState;
 use std::sync::{Arc, Mutex};
 
@@ -179,4 +179,34 @@ fn a_header_that_could_never_be_filled_is_refused_at_start() {
         "{problems:?}"
     );
     assert!(!format!("{config:?}").contains("s3cret"));
+}
+
+#[tokio::test]
+async fn a_row_that_is_in_the_way_is_removed_by_compare_and_set() {
+    let biz = "[[biz]]\ntype = \"ORDER\"\n[biz.reverse_check]\nsql = \"SELECT order_no FROM t_order WHERE order_no = :biz_no\"\n[biz.replay]\nurl = \"http://127.0.0.1:1/\"\nprepare = \"delete\"\n";
+    for table in common::tables(MINIMAL, biz).await {
+        let dialect = table.dialect();
+        table.put(&rec("k", 3_600_000)).await;
+        table.put(&rec("other", 3_600_000)).await;
+        let record = table.get("k").await;
+        assert_eq!(record.abilities.replay, Ok(()), "{dialect}");
+        let mut failed = record.row.clone();
+        failed.state = RecordState::Failed;
+        assert_eq!(table.source.prepare_of(&failed), Some(Action::Replay));
+        let change = Change { action: Action::Replay, record: &record, finding: None, response_body: None };
+        let plan = table.source.plan(change).await.unwrap();
+        let apply = || table.source.apply(&record, &record.row.version, Action::Replay, &plan);
+        // The effect is there after all: the row stays.
+        table.run("INSERT INTO t_order VALUES ('N1', 'PAID', 128.00, 0)").await;
+        assert!(matches!(apply().await.unwrap(), Applied::EvidenceChanged(_)), "{dialect}");
+        table.run("DELETE FROM t_order").await;
+        // A worker that came back in the meantime: the row stays.
+        table.run("UPDATE idempotent_record SET status = 'SUCCESS' WHERE idempotent_id = 'k'").await;
+        assert!(matches!(apply().await.unwrap(), Applied::Moved(_)), "{dialect}");
+        table.run("UPDATE idempotent_record SET status = 'PROCESSING' WHERE idempotent_id = 'k'").await;
+        assert_eq!(apply().await.unwrap(), Applied::Changed, "{dialect}");
+        let all = domain::record::RecordFilter::default();
+        assert_eq!(table.keys(&all).await, ["other"], "{dialect}");
+        assert!(apply().await.is_err(), "{dialect}: what is gone cannot be removed again");
+    }
 }

@@ -13,7 +13,7 @@ use crate::compensation::{Command, Compensation, Ending, Outcome, Phase, Plan, R
 use crate::error::{Error, Result};
 use crate::evidence::Evidence;
 use crate::ports::{Applied, Begun, Change, Runtime, Source, Topic};
-use crate::record::{RecordDetail, RecordId, RecordRow, State, Version};
+use crate::record::{RecordDetail, RecordFilter, RecordId, RecordRow, State, Version};
 use crate::roles::{Actor, Permission};
 use chrono::{DateTime, Duration, Utc};
 use futures::channel::oneshot;
@@ -251,13 +251,13 @@ impl CompensationService {
         intent: &Compensation,
         answer: ReplayAnswer,
     ) -> Outcome {
-        let mut record = source.get(&intent.command.record).await;
+        let mut record = reread(source, intent).await;
         if let ReplayAnswer::Answered { .. } = answer {
             for _ in 0..READ_BACKS {
                 match &record {
                     Ok(detail) if detail.row.state == State::Processing => {
                         self.runtime.sleep(POLL * 4).await;
-                        record = source.get(&intent.command.record).await;
+                        record = reread(source, intent).await;
                     }
                     _ => break,
                 }
@@ -447,6 +447,19 @@ async fn changed_meanwhile(
         return None;
     }
     refused(Applied::EvidenceChanged(finding))
+}
+
+/// The record after a replay: one that was removed first may have come back in another place, under its key.
+async fn reread(source: &dyn Source, intent: &Compensation) -> Result<RecordDetail> {
+    let read = source.get(&intent.command.record).await;
+    if !matches!(read, Err(Error::NotFound { .. })) {
+        return read;
+    }
+    let filter = RecordFilter { key: Some(intent.record_key.clone()), ..RecordFilter::default() };
+    match source.list(&filter, None, 2).await?.as_slice() {
+        [only] => source.get(&only.id).await,
+        _ => read,
+    }
 }
 
 /// Succeeded only if the record reads back exactly as planned.

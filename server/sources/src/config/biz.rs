@@ -98,13 +98,17 @@ pub struct Replay {
 pub enum Prepare {
     #[default]
     MarkTimedOut,
+    /// The record is removed: for services that run again only where there is no row. Its request goes with it.
+    Delete,
     None,
 }
 
 impl Prepare {
+    /// What is done to the record; `Action::Replay` removes it.
     pub fn action(self) -> Option<Action> {
         match self {
             Self::MarkTimedOut => Some(Action::MarkTimedOut),
+            Self::Delete => Some(Action::Replay),
             Self::None => None,
         }
     }
