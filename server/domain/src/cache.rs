@@ -58,7 +58,9 @@ impl Cached {
         match &self.held {
             Held::Nothing => Standing::Empty,
             Held::Entry(entry) if entry.means.contains(&record) => Standing::Agrees,
-            Held::Entry(entry) if !entry.means.is_empty() && record != State::Unknown => Standing::Disagrees,
+            Held::Entry(entry) if !entry.means.is_empty() && is_settled_or_running(record) => {
+                Standing::Disagrees
+            }
             Held::Entry(_) | Held::Unreadable(_) | Held::Unknown(_) => Standing::Unclear,
         }
     }
@@ -70,6 +72,11 @@ impl Cached {
             _ => None,
         }
     }
+}
+
+/// Whether the record says something that an entry could contradict.
+fn is_settled_or_running(record: State) -> bool {
+    !matches!(record, State::Ignored | State::Unknown)
 }
 
 /// One step towards a cache entry that agrees with its record.

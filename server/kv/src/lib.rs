@@ -14,4 +14,4 @@ pub use connection::Options;
 pub use error::KvError;
 pub use redis::{FromRedisValue, ToRedisArgs};
 pub use script::Script;
-pub use store::{Entry, Redis};
+pub use store::{Entry, HashField, Peek, Redis};

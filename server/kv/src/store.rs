@@ -20,6 +20,24 @@ pub struct Entry {
     pub ttl: Option<Duration>,
 }
 
+/// The beginning of a text value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Peek {
+    pub value: Vec<u8>,
+    /// Bytes of the whole value.
+    pub size: u64,
+    /// `None` = for ever.
+    pub ttl: Option<Duration>,
+}
+
+/// One field of a hash; the hash may lack it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HashField {
+    pub value: Option<Vec<u8>>,
+    /// `None` = for ever.
+    pub ttl: Option<Duration>,
+}
+
 static SET_IF_SAME: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end \
@@ -30,6 +48,12 @@ static SET_IF_SAME: LazyLock<Script> = LazyLock::new(|| {
 static DELETE_IF_SAME: LazyLock<Script> = LazyLock::new(|| {
     Script::new(
         "if redis.call('GET', KEYS[1]) ~= ARGV[1] then return 0 end return redis.call('DEL', KEYS[1])",
+    )
+});
+
+static DELETE_IF_FIELD_SAME: LazyLock<Script> = LazyLock::new(|| {
+    Script::new(
+        "if redis.call('HGET', KEYS[1], ARGV[1]) ~= ARGV[2] then return 0 end return redis.call('DEL', KEYS[1])",
     )
 });
 
@@ -59,9 +83,31 @@ impl Redis {
         let (value, ttl): (Option<Vec<u8>>, i64) =
             self.with(async |connection| pipeline.query_async(connection).await).await?;
         // The entry may end between the two answers.
-        Ok(value
-            .filter(|_| ttl != -2)
-            .map(|value| Entry { value, ttl: u64::try_from(ttl).ok().map(Duration::from_millis) }))
+        Ok(value.filter(|_| ttl != -2).map(|value| Entry { value, ttl: remaining(ttl) }))
+    }
+
+    /// At most `limit` bytes of a text value, with its whole size and remaining life. Errors: `Refused` for other types.
+    pub async fn peek(&self, key: &str, limit: usize) -> Result<Option<Peek>, KvError> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("STRLEN").arg(key).cmd("GETRANGE").arg(key).arg(0).arg(limit - 1).cmd("PTTL").arg(key);
+        let (size, value, ttl): (u64, Vec<u8>, i64) =
+            self.with(async |connection| pipeline.query_async(connection).await).await?;
+        Ok((ttl != -2).then(|| Peek { value, size, ttl: remaining(ttl) }))
+    }
+
+    /// One field of a hash, with the hash's remaining life. Errors: `Refused` for other types.
+    pub async fn hash_field(&self, key: &str, field: &str) -> Result<Option<HashField>, KvError> {
+        let mut pipeline = redis::pipe();
+        pipeline.cmd("HGET").arg(key).arg(field).cmd("PTTL").arg(key);
+        let (value, ttl): (Option<Vec<u8>>, i64) =
+            self.with(async |connection| pipeline.query_async(connection).await).await?;
+        Ok((ttl != -2).then(|| HashField { value, ttl: remaining(ttl) }))
+    }
+
+    /// Redis's word for what a key holds: `string`, `hash`, `list` …; `None` = nothing.
+    pub async fn kind(&self, key: &str) -> Result<Option<String>, KvError> {
+        let kind: String = self.run(cmd("TYPE").arg(key)).await?;
+        Ok(Some(kind).filter(|kind| kind != "none"))
     }
 
     pub async fn set(&self, key: &str, value: &[u8], ttl: Duration) -> Result<(), KvError> {
@@ -106,6 +152,16 @@ impl Redis {
         self.call(&DELETE_IF_SAME, &[key], &[&expected]).await
     }
 
+    /// Removes a hash whose `field` is exactly `expected`; `false`: it was not, nothing was changed.
+    pub async fn delete_if_field_same(
+        &self,
+        key: &str,
+        field: &str,
+        expected: &[u8],
+    ) -> Result<bool, KvError> {
+        self.call(&DELETE_IF_FIELD_SAME, &[key], &[&field, &expected]).await
+    }
+
     /// Appends to a stream and keeps about `keep` entries; the new entry's id.
     pub async fn append(&self, stream: &str, keep: u64, fields: &[(&str, &[u8])]) -> Result<String, KvError> {
         let mut add = cmd("XADD");
@@ -145,6 +201,11 @@ impl Redis {
 /// A demoted master refuses writes on a connection that works: sentinels must be asked for the new one.
 fn must_reconnect(error: &RedisError) -> bool {
     error.is_unrecoverable_error() || matches!(KvError::from(error.clone()), KvError::Unavailable(_))
+}
+
+/// What PTTL answers for a key that is there; `None` = for ever.
+fn remaining(pttl: i64) -> Option<Duration> {
+    u64::try_from(pttl).ok().map(Duration::from_millis)
 }
 
 fn millis(ttl: Duration) -> u64 {

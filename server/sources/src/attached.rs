@@ -1,5 +1,6 @@
 //! An attached table as the services see it.
 
+use crate::cache::RecordCache;
 use crate::catalogue::Class;
 use crate::config::{Biz, BizNo, SourceConfig};
 use crate::judge::{Outcome, Rows, combine};
@@ -19,7 +20,7 @@ use domain::clock::Clock;
 use domain::compensation::{Plan, ReplayAnswer};
 use domain::error::{Error, Result};
 use domain::evidence::{Finding, Reason};
-use domain::ports::{Applied, Change, Source};
+use domain::ports::{Applied, Cache, Change, Source};
 use domain::record::{
     Abilities, Body, Place, RecordDetail, RecordFilter, RecordId, RecordRow, State, Version,
 };
@@ -36,6 +37,7 @@ pub struct Attached {
     pub(crate) clock: Arc<dyn Clock>,
     kinds: HashMap<String, Kind>,
     client: reqwest::Client,
+    cache: Option<RecordCache>,
     /// The tables that hold the records, the live ones first; at least one.
     pub(crate) parts: Vec<Part>,
     pub(crate) outage: Outage,
@@ -70,7 +72,8 @@ impl Attached {
             config.biz.iter().map(|biz| Ok((biz.name.clone(), Kind::new(biz, &mut opener).map_err(&wrong)?)));
         let kinds = kinds.collect::<Result<_, OpenError>>()?;
         let parts = parts(&config, &db).map_err(|error| wrong(error.to_string()))?;
-        Ok(Self { kinds, db, clock, client, parts, outage: Outage::default(), config })
+        let cache = config.cache.as_ref().map(RecordCache::open).transpose().map_err(&wrong)?;
+        Ok(Self { kinds, db, clock, client, cache, parts, outage: Outage::default(), config })
     }
 
     /// The mapping on one of the tables, read once; `status` reads it anew.
@@ -379,6 +382,10 @@ impl Source for Attached {
     fn replay_timeout(&self, record: &RecordRow) -> Duration {
         let sender = self.kind(record.biz_type.as_deref()).and_then(|kind| kind.sender.as_ref());
         sender.map_or(Duration::ZERO, Sender::timeout)
+    }
+
+    fn cache(&self) -> Option<&dyn Cache> {
+        self.cache.as_ref().map(|cache| cache as &dyn Cache)
     }
 }
 

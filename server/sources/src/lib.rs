@@ -4,11 +4,13 @@
 //! * `catalogue`, `join` and `layout` put the mapping on the live table; `states`, `locator`, `time_form`, `spelling` and `body`
 //!   say what its cells mean; `reading`, `listing` and `writing` build every statement from it; `parts` are the several tables
 //!   that one source may be spread over.
+//! * `cache` is the Redis that services keep beside the table.
 //! * [`check`] tells what is right and wrong about a source before it is used.
 //! * `named`, `reverse` and `judge` ask the business data; `settle` is the compare-and-set; `replay` sends again.
 
 mod attached;
 mod body;
+mod cache;
 mod catalogue;
 mod check;
 pub mod config;

@@ -60,7 +60,8 @@ impl Template {
                 Piece::Name(name) => {
                     let value = value(name)
                         .ok_or_else(|| format!("the template needs {{{name}}}, which has no value here"))?;
-                    text.push_str(&self.escape.apply(value));
+                    let value = self.fitted(&text, value);
+                    text.push_str(&value);
                 }
             }
         }
@@ -71,6 +72,29 @@ impl Template {
         }
         Ok(text)
     }
+
+    /// The value as it may stand behind `text`: between the strings of JSON, JSON itself stays whole.
+    fn fitted(&self, text: &str, value: String) -> String {
+        let is_json = || domain::json::parse(&value).is_some();
+        match self.escape {
+            Escape::Json if !ends_in_string(text) && is_json() => value,
+            escape => escape.apply(value),
+        }
+    }
+}
+
+/// Whether a string of JSON is open at the end of this beginning.
+fn ends_in_string(json: &str) -> bool {
+    let (mut open, mut escaped) = (false, false);
+    for byte in json.bytes() {
+        match byte {
+            _ if escaped => escaped = false,
+            b'\\' if open => escaped = true,
+            b'"' => open = !open,
+            _ => {}
+        }
+    }
+    open
 }
 
 impl Escape {
@@ -182,6 +206,17 @@ mod tests {
         assert_eq!(rendered(Escape::Url, "/q/{biz_no}?n=1"), "/q/a%2Fb%3F%3C%26%E9%94%AE%20%27?n=1");
         assert_eq!(rendered(Escape::Xml, "<no>{biz_no}</no>"), "<no>a/b?&lt;&amp;键 &apos;</no>");
         assert_eq!(rendered(Escape::Nothing, "{column.no}"), "a/b?<&键 '");
+    }
+
+    #[test]
+    fn json_between_the_strings_of_json_stays_whole() {
+        let entry = r#"{"s":"\"{key}","response":{response}}"#;
+        let render = |response: &str| render(entry, &[("key", "a\"b"), ("response", response)]);
+        assert_eq!(
+            render(r#"{"code":0,"n":9007199254740993}"#).unwrap(),
+            r#"{"s":"\"a\"b","response":{"code":0,"n":9007199254740993}}"#
+        );
+        assert!(render("0},\"s\":{\"x\":1").is_err() && render("plain").is_err());
     }
 
     #[test]

@@ -50,6 +50,11 @@ pub struct Scene {
 
 /// A fresh scene on every kind of database at hand.
 pub async fn each_scene() -> Vec<Scene> {
+    each_scene_with("").await
+}
+
+/// The same with further settings of the source.
+pub async fn each_scene_with(more: &str) -> Vec<Scene> {
     let mut scenes = Vec::new();
     for (store, source) in each_database().await.into_iter().zip(each_database().await) {
         guard::schema::create(&source.db).await.expect("the native table");
@@ -57,7 +62,7 @@ pub async fn each_scene() -> Vec<Scene> {
             .run(&["CREATE TABLE t_order (order_no VARCHAR(64) PRIMARY KEY, amount VARCHAR(32), status VARCHAR(16))"])
             .await;
         let target = Target::start(source.reopen().await).await;
-        let text = settings(&store.url, &source.url, &target.url());
+        let text = settings(&store.url, &source.url, &target.url()) + more;
         let config = Config::read(&text, Path::new("/"), &|_| None).expect("the scene's configuration");
         let clock = Arc::new(ManualClock(AtomicI64::new(1_780_000_000_000)));
         scenes.push(Scene { clock, target, source, store, config });

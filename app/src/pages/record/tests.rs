@@ -1,5 +1,6 @@
 use super::*;
 use crate::pages::testing::{person, view, visiting};
+use domain::cache::{CacheChange, CacheEntry, Cached, Held};
 use domain::compensation::Ending;
 use domain::evidence::Verdict;
 use domain::roles::Role;
@@ -90,4 +91,48 @@ fn every_digit_of_the_request_is_shown_and_markup_in_it_is_text() {
     let html = html(Role::Operator, Verdict::Found);
     assert!(html.contains("9007199254740993") && html.contains("128.00"));
     assert!(!html.contains("<b>B</b>"));
+}
+
+#[test]
+fn a_cache_that_disagrees_is_named_with_both_words_and_its_value_masked() {
+    let mut seen = view(&person(Role::Operator), Verdict::Found);
+    let entry = CacheEntry {
+        value: br#"{"status":"SUCCESS","card":"6222021234567894","x":"<b>bold</b>"}"#.to_vec(),
+        ttl: Some(std::time::Duration::from_secs(240)),
+        native: Some("SUCCESS".into()),
+        means: vec![State::Success],
+    };
+    seen.cached = Some(Cached { key: "idem:<i>k</i>".into(), held: Held::Entry(entry) });
+    let html = html_of("/records/x", Role::Operator, &seen);
+    assert!(html.contains("The cache says something else than the table"), "{html}");
+    assert!(html.contains("The cache entry says “succeeded”, the table says “processing”"), "{html}");
+    assert!(html.contains("ends in 4") && html.contains("id=\"cache-value\""), "{html}");
+    assert!(
+        !html.contains("6222021234567894") && !html.contains("<b>bold") && !html.contains("<i>k"),
+        "{html}"
+    );
+    seen.detail.row.state = State::Success;
+    let html = html_of("/records/x", Role::Operator, &seen);
+    assert!(html.contains("agrees with the table") && !html.contains("says something else"), "{html}");
+}
+
+#[test]
+fn a_cache_that_is_down_or_behind_says_so_and_the_rest_stays() {
+    let mut seen = view(&person(Role::Operator), Verdict::Found);
+    seen.cached = Some(Cached { key: "idem:k".into(), held: Held::Unknown("Redis does not answer".into()) });
+    seen.cache_pending = Some(CacheChange {
+        compensation_id: "c-1".into(),
+        record: seen.detail.row.id.clone(),
+        since: seen.detail.read_at,
+        attempts: 3,
+        why: "Redis does not answer".into(),
+        next_at: None,
+        confirmed_at: None,
+    });
+    let html = html_of("/records/x", Role::Operator, &seen);
+    assert!(
+        html.contains("not read: Redis does not answer") && html.contains("Tried again 3 times"),
+        "{html}"
+    );
+    assert_eq!(offers(&html), ["mark_succeeded"]);
 }

@@ -1,5 +1,6 @@
 //! `amends check`: what is right and wrong about a source, before it is used.
 
+mod cache;
 mod indexes;
 mod probe;
 mod report;
@@ -58,6 +59,7 @@ async fn check_open(source: &Attached, report: &mut Report) {
             report.ok("mapping", format!("{} has all {columns} mapped columns", source.config.table));
             check_table(source, &layout, report).await;
             probe::biz_types(source, report).await;
+            cache::look(source, report).await;
         }
         Err(Error::Unavailable { message, .. }) => {
             for line in message.split("; ") {

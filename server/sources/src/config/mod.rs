@@ -3,6 +3,7 @@
 mod beside;
 mod biz;
 mod body;
+mod cache;
 mod check;
 mod columns;
 mod http_check;
@@ -18,6 +19,7 @@ mod verify;
 pub use crate::named::Param;
 pub use beside::{Archive, Join, Shard, ShardRange};
 pub use biz::{Approval, Biz, OnUnknown, Prepare, Replay, ResponseTemplate};
+pub use cache::{After, CacheConfig, CacheFormat, CacheState, CacheValues, Compare};
 pub use check::{Ask, Home, ReverseCheck, RowsExpected};
 pub use columns::{
     AgeFrom, BizNo, BodyColumn, BodyFrom, Charset, Columns, DecodeBy, Decoder, KeyColumns, KeyTransform,
@@ -87,6 +89,9 @@ pub struct SourceConfig {
     pub state: Vec<StateRule>,
     #[serde(default)]
     pub write: Writes,
+    /// The cache that services keep beside the table.
+    #[serde(default)]
+    pub cache: Option<CacheConfig>,
     #[serde(default)]
     pub biz: Vec<Biz>,
 }

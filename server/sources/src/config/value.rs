@@ -106,6 +106,14 @@ pub struct Rate {
     pub per: Duration,
 }
 
+impl Rate {
+    /// At least one.
+    pub fn per_second(self) -> u32 {
+        let seconds = u32::try_from(self.per.as_secs()).unwrap_or(u32::MAX).max(1);
+        (self.count / seconds).max(1)
+    }
+}
+
 impl TryFrom<String> for Rate {
     type Error = String;
 

@@ -30,6 +30,9 @@ impl SourceConfig {
         self.verify_states(&mut found);
         self.verify_writes(&mut found);
         self.verify_beside(&mut found);
+        for (key, message) in self.cache.iter().flat_map(|cache| cache.problems()) {
+            found.add(&format!("cache.{key}"), message);
+        }
         let mut names = HashSet::new();
         for biz in &self.biz {
             if !names.insert(&biz.name) {
