@@ -29,6 +29,7 @@ mod record;
 mod record_row;
 mod records;
 mod source_cache;
+mod source_outbox;
 mod sources;
 mod stuck;
 #[cfg(test)]

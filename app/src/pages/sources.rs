@@ -1,6 +1,7 @@
 //! Sources: whether each attached database answers, what is mapped, what its business types allow. Bad news first.
 
 use super::source_cache::Caches;
+use super::source_outbox::Outboxes;
 use super::{Sheet, page};
 use crate::components::empty;
 use crate::components::icon::Icon;
@@ -31,7 +32,8 @@ pub fn Sources() -> impl IntoView {
             return Ok(Sheet::new(t.title, empty::notice(t.none, t.none_hint, ())).lead(lead));
         }
         let caches = Caches::read(&console, &actor).await;
-        let cards = statuses.iter().map(|status| source(&visit, status, &caches)).collect_view();
+        let outboxes = Outboxes::read(&console, &actor).await;
+        let cards = statuses.iter().map(|status| source(&visit, status, &caches, &outboxes)).collect_view();
         let body = view! {
             {live("sources-list", &[Topic::Sources], Refresh::Swap, view! { <div class="stack">{cards}</div> })}
             <p class="note">{Icon::Check.view()}<span>{t.doctor}" "<code>"amends check"</code></span></p>
@@ -56,7 +58,7 @@ fn lead(visit: &Visit, statuses: &[SourceStatus]) -> String {
     }
 }
 
-fn source(visit: &Visit, status: &SourceStatus, caches: &Caches) -> AnyView {
+fn source(visit: &Visit, status: &SourceStatus, caches: &Caches, outboxes: &Outboxes) -> AnyView {
     let t = &visit.texts().sources;
     let health = match status.status {
         Health::Up => tag(Tone::Good, t.up),
@@ -75,6 +77,7 @@ fn source(visit: &Visit, status: &SourceStatus, caches: &Caches) -> AnyView {
         <div class="pad source-facts">{facts(visit, status)}</div>
         {types(visit, &status.biz_types)}
         {caches.section(visit, &status.name)}
+        {outboxes.section(visit, &status.name)}
         {mapping(visit, status)}
     };
     Panel::new(status.name.clone()).hint(kind(&status.kind)).aside(health).actions(open).view(content)

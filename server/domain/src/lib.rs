@@ -12,6 +12,7 @@ pub mod console;
 pub mod error;
 pub mod evidence;
 pub mod json;
+pub mod outbox;
 pub mod page;
 pub mod ports;
 pub mod rates;

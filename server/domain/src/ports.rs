@@ -7,6 +7,7 @@ use crate::cache::{CacheAbout, CacheChange, Cached, Disagreement, Step};
 use crate::compensation::{Compensation, Outcome, Phase, Plan, ReplayAnswer};
 use crate::error::Result;
 use crate::evidence::{Evidence, Finding};
+use crate::outbox::Undelivered;
 use crate::page::{Limit, Page};
 use crate::rates::{BizTypeSeries, Bucket, RateScope, Report, Span, StuckSample, Totals};
 use crate::record::{Place, RecordDetail, RecordFilter, RecordId, RecordRow, Version};
@@ -65,6 +66,13 @@ pub trait Source: Send + Sync {
 
     /// One record; `NotFound` when the locator finds nothing.
     async fn get(&self, id: &RecordId) -> Result<RecordDetail>;
+
+    /// Messages with a number above `after` that the source's outbox has not delivered, oldest first; a source
+    /// without an outbox has none.
+    async fn undelivered(&self, after: Option<i64>, limit: usize) -> Result<Vec<Undelivered>> {
+        let _ = (after, limit);
+        Ok(Vec::new())
+    }
 
     /// Reads the business data for a record. Errors of the business database are a finding
     /// (`unavailable`), not an error.

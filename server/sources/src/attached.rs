@@ -20,6 +20,7 @@ use domain::clock::Clock;
 use domain::compensation::{Plan, ReplayAnswer};
 use domain::error::{Error, Result};
 use domain::evidence::{Finding, Reason};
+use domain::outbox::Undelivered;
 use domain::ports::{Applied, Cache, Change, Source};
 use domain::record::{
     Abilities, Body, Place, RecordDetail, RecordFilter, RecordId, RecordRow, State, Version,
@@ -314,6 +315,11 @@ impl Source for Attached {
         let select = reading.select_whole().and_where(located).to_owned();
         let row = part.db.fetch_optional(&part.db.query(&select)).await.map_err(|error| self.down(error))?;
         row.map(|row| self.detail(reading, &row, now)).ok_or_else(|| not_found(id))
+    }
+
+    async fn undelivered(&self, after: Option<i64>, limit: usize) -> Result<Vec<Undelivered>> {
+        self.expect_up()?;
+        self.read_outbox(after, limit).await.map_err(|error| self.down(error))
     }
 
     async fn reverse_check(&self, record: &RecordDetail) -> Finding {

@@ -22,6 +22,7 @@ mod listing;
 mod locator;
 mod named;
 mod outage;
+mod outbox;
 mod parts;
 mod reading;
 mod replay;

@@ -8,6 +8,7 @@ mod hostile;
 mod live;
 mod matrix;
 mod openapi;
+mod outbox;
 mod pages;
 mod records;
 mod rules;

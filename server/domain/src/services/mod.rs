@@ -4,6 +4,7 @@ pub mod alerts;
 pub mod audit;
 pub mod caches;
 pub mod compensations;
+pub mod outbox;
 pub mod rates;
 pub mod records;
 mod recovery;

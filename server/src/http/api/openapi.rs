@@ -64,6 +64,7 @@ pub fn described(web: &Web) -> OpenApiRouter<Web> {
         .merge(v1::audit::routes())
         .merge(v1::rates::routes())
         .merge(v1::events::routes())
+        .merge(v1::outbox::routes())
         .merge(v1::alert_rules::routes())
         .merge(v1::alerts::routes());
     let groups = if web.app.console.demo.is_some() { groups.merge(v1::demo::routes()) } else { groups };

@@ -7,6 +7,7 @@ pub mod checks;
 pub mod compensations;
 pub mod demo;
 pub mod events;
+pub mod outbox;
 pub mod rates;
 pub mod records;
 pub mod session;
