@@ -45,9 +45,20 @@ fn three_figures(value: f64) -> String {
 
 /// A share from 0 to 1 as per cent with one decimal: `9.4 %`, `9.4%`.
 pub fn percent(locale: Locale, share: f64) -> String {
+    format!("{:.1}{}", share * 100.0, percent_sign(locale))
+}
+
+/// A share that somebody chose, as they would write it: `30 %`, `7.25 %`.
+pub fn short_percent(locale: Locale, share: f64) -> String {
+    let text = format!("{:.2}", share * 100.0);
+    format!("{}{}", text.trim_end_matches('0').trim_end_matches('.'), percent_sign(locale))
+}
+
+/// English sets it off; the line never breaks there.
+fn percent_sign(locale: Locale) -> &'static str {
     match locale {
-        Locale::En => format!("{:.1} %", share * 100.0),
-        Locale::ZhCn => format!("{:.1}%", share * 100.0),
+        Locale::En => "\u{a0}%",
+        Locale::ZhCn => "%",
     }
 }
 
@@ -147,7 +158,9 @@ mod tests {
 
     #[test]
     fn shares_and_differences_follow_the_language() {
-        assert_eq!(percent(Locale::En, 0.0938), "9.4 %");
+        assert_eq!(percent(Locale::En, 0.0938), "9.4\u{a0}%");
+        assert_eq!(short_percent(Locale::En, 0.3), "30\u{a0}%");
+        assert_eq!(short_percent(Locale::ZhCn, 0.0725), "7.25%");
         assert_eq!(percent(Locale::ZhCn, 0.0938), "9.4%");
         assert_eq!(points(0.043), "+4.3");
         assert_eq!(points(-0.004), "−0.4");
@@ -156,22 +169,22 @@ mod tests {
 
     #[test]
     fn ages_use_two_units_at_most() {
-        assert_eq!(age(Locale::En, 11_520), "3 h 12 min");
-        assert_eq!(age(Locale::ZhCn, 11_520), "3 小时 12 分");
-        assert_eq!(age(Locale::En, 90_000), "1 d 1 h");
-        assert_eq!(age(Locale::En, 7_200), "2 h");
-        assert_eq!(age(Locale::ZhCn, 172_900), "2 天");
-        assert_eq!(age(Locale::ZhCn, 1_900), "31 分");
-        assert_eq!(age(Locale::En, -5), "0 s");
+        assert_eq!(age(Locale::En, 11_520), "3\u{a0}h\u{a0}12\u{a0}min");
+        assert_eq!(age(Locale::ZhCn, 11_520), "3\u{a0}小时\u{a0}12\u{a0}分");
+        assert_eq!(age(Locale::En, 90_000), "1\u{a0}d\u{a0}1\u{a0}h");
+        assert_eq!(age(Locale::En, 7_200), "2\u{a0}h");
+        assert_eq!(age(Locale::ZhCn, 172_900), "2\u{a0}天");
+        assert_eq!(age(Locale::ZhCn, 1_900), "31\u{a0}分");
+        assert_eq!(age(Locale::En, -5), "0\u{a0}s");
     }
 
     #[test]
     fn moments_are_before_now_or_ahead_of_it() {
         let now = at("2026-12-01T10:00:20Z");
-        assert_eq!(ago(Locale::En, at("2026-12-01T10:00:00Z"), now), "20 s ago");
-        assert_eq!(ago(Locale::ZhCn, at("2026-12-01T10:00:00Z"), now), "20 秒前");
+        assert_eq!(ago(Locale::En, at("2026-12-01T10:00:00Z"), now), "20\u{a0}s ago");
+        assert_eq!(ago(Locale::ZhCn, at("2026-12-01T10:00:00Z"), now), "20\u{a0}秒前");
         assert_eq!(ago(Locale::ZhCn, now, now), "刚刚");
-        assert_eq!(ago(Locale::En, at("2026-12-01T10:01:20Z"), now), "in 1 min");
+        assert_eq!(ago(Locale::En, at("2026-12-01T10:01:20Z"), now), "in 1\u{a0}min");
     }
 
     #[test]

@@ -216,7 +216,7 @@ fn person(visit: &Visit, actor: &Actor) -> AnyView {
             <a href=visit.href("/me")>{Icon::Person.view()}{t.nav.me}</a>
             <button class="plain" type="button" popovertarget="hotkeys">{Icon::Keyboard.view()}{t.frame.help}</button>
             <form method="post" action=visit.href("/api/fn/sign_out")>
-                <button class="plain" type="submit">{Icon::Right.view()}{t.frame.sign_out}</button>
+                <button class="plain" type="submit">{Icon::SignOut.view()}{t.frame.sign_out}</button>
             </form>
         </div>
     }

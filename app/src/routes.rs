@@ -54,6 +54,9 @@ pub const SOURCES: Route = Route::listed("/sources", |t| t.nav.sources, Icon::Da
 
 pub const ME: Route = Route { path: "/me", needs: Some(Permission::Read), title: |t| t.nav.me, rail: None };
 
+/// Every address that is none of the others.
+pub const NOT_FOUND: Route = Route { path: "", needs: None, title: |t| t.not_found.title, rail: None };
+
 /// Every page, in the order of the rail.
 pub const ROUTES: &[Route] = &[LOGIN, OVERVIEW, STUCK, RECORDS, RECORD, ALERTS, AUDIT, SOURCES, ME];
 

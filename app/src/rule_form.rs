@@ -2,6 +2,7 @@
 
 use crate::context::Visit;
 use domain::alert::{Metric, RuleSpec, Side};
+use domain::invalid::{Invalid, RuleField};
 use domain::{Error, Result};
 
 /// The editor's fields as text.
@@ -99,7 +100,7 @@ impl RuleForm {
 
     /// The rule in the domain's units; the domain checks what it means.
     pub fn spec(&self) -> Result<RuleSpec> {
-        let metric = self.metric().ok_or_else(|| Error::invalid("Choose what the rule watches."))?;
+        let metric = self.metric().ok_or_else(|| Error::invalid(Invalid::RuleMetric))?;
         let side = if self.side == "below" { Side::Below } else { Side::Above };
         Ok(RuleSpec {
             name: self.name.trim().to_owned(),
@@ -107,12 +108,12 @@ impl RuleForm {
             source: None,
             biz_type: Some(self.biz_type.trim().to_owned()).filter(|name| !name.is_empty()),
             side,
-            warn: level(metric, "warn", &self.warn)?,
-            critical: level(metric, "critical", &self.critical)?,
-            clear: level(metric, "clear", &self.clear)?,
-            window_minutes: whole("window", &self.window)?,
-            for_minutes: whole("for", &self.lasting)?,
-            min_requests: whole("minimum traffic", &self.min_requests)?,
+            warn: level(metric, RuleField::Warn, &self.warn)?,
+            critical: level(metric, RuleField::Critical, &self.critical)?,
+            clear: level(metric, RuleField::Clear, &self.clear)?,
+            window_minutes: whole(RuleField::Window, &self.window)?,
+            for_minutes: whole(RuleField::For, &self.lasting)?,
+            min_requests: whole(RuleField::MinRequests, &self.min_requests)?,
             enabled: !self.enabled.is_empty(),
         })
     }
@@ -133,23 +134,23 @@ fn shown(metric: Metric, level: f64) -> String {
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }
 
-fn level(metric: Metric, field: &str, text: &str) -> Result<Option<f64>> {
+fn level(metric: Metric, field: RuleField, text: &str) -> Result<Option<f64>> {
     let text = text.trim();
     if text.is_empty() {
         return Ok(None);
     }
     match text.parse::<f64>() {
         Ok(value) if value.is_finite() => Ok(Some(value * per_unit(metric))),
-        _ => Err(Error::invalid(format!("{field}: {text:?} is no number."))),
+        _ => Err(Error::invalid(Invalid::NoNumber { field, text: text.to_owned() })),
     }
 }
 
-fn whole<T: std::str::FromStr + Default>(field: &str, text: &str) -> Result<T> {
+fn whole<T: std::str::FromStr + Default>(field: RuleField, text: &str) -> Result<T> {
     match text.trim() {
         "" => Ok(T::default()),
-        text => text
-            .parse()
-            .map_err(|_| Error::invalid(format!("{field}: {text:?} is no whole number in range."))),
+        text => {
+            text.parse().map_err(|_| Error::invalid(Invalid::NoWholeNumber { field, text: text.to_owned() }))
+        }
     }
 }
 

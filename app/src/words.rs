@@ -5,12 +5,15 @@ use crate::format;
 use crate::i18n::{Locale, Texts};
 use domain::Error;
 use domain::actions::{Action, Why};
-use domain::alert::{Alert, Metric, Severity, Side};
+use domain::alert::{Alert, Metric, Severity, Side, first_rules};
+use domain::audit::Draft;
 use domain::compensation::{Ending, ReplayAnswer, Settled};
 use domain::evidence::{Reason, Verdict};
+use domain::invalid::{Invalid, RuleField};
 use domain::record::State;
 use domain::roles::{Permission, Role};
 use domain::stuck::Lane;
+use domain::unable::Unable;
 
 pub fn state(t: &Texts, state: State) -> &'static str {
     match state {
@@ -108,7 +111,7 @@ pub fn why(t: &Texts, why: &Why) -> String {
         Why::Settled { state: settled } => texts.settled(state(t, *settled)),
         Why::UnknownState => texts.unknown_state.into(),
         Why::StillRunning => texts.still_running.into(),
-        Why::NotExpressible { reason } => reason.clone(),
+        Why::NotExpressible { unable: reason } => unable(t, reason),
         Why::BeingSettled => texts.being_settled.into(),
         Why::NoEvidence => texts.no_evidence.into(),
         Why::EvidenceExpired => texts.evidence_expired.into(),
@@ -116,6 +119,57 @@ pub fn why(t: &Texts, why: &Why) -> String {
         Why::EffectExists { .. } => texts.effect_exists.into(),
         Why::NoEffect => texts.no_effect.into(),
         Why::SecondPerson { verdict: found } => texts.second_person(verdict(t, *found)),
+    }
+}
+
+/// What a table lacks for an action, as one sentence.
+pub fn unable(t: &Texts, unable: &Unable) -> String {
+    let texts = &t.unable;
+    match unable {
+        Unable::NeedsApproval => texts.needs_approval.into(),
+        Unable::OnlyWhenDone => texts.only_when_done.into(),
+        Unable::StateNotMapped { state, action } => texts.state_not_mapped(action, state),
+        Unable::NoStatusColumn { state, action } => texts.no_status_column(action, state),
+        Unable::NotRecognised { action } => texts.not_recognised(action),
+        Unable::NotConfigured => texts.not_configured.into(),
+        Unable::NoReplayTarget { biz_type } => texts.no_replay_target(biz_type),
+        Unable::NoRequest => texts.no_request.into(),
+        Unable::RequestInColumns => texts.request_in_columns.into(),
+        Unable::RequestUnreadable { reason } => texts.request_unreadable(reason),
+        Unable::Other { message } => texts.misconfigured(message),
+    }
+}
+
+/// What is malformed about a request, as one sentence.
+pub fn invalid(t: &Texts, what: &Invalid) -> String {
+    let texts = &t.invalid;
+    match what {
+        Invalid::Cursor => texts.cursor.into(),
+        Invalid::ReasonEmpty => texts.reason_empty.into(),
+        Invalid::ReasonTooLong { max } => texts.reason_too_long(max),
+        Invalid::SilenceHours { max } => texts.silence_hours(max),
+        Invalid::RuleName { max } => texts.rule_name(max),
+        Invalid::RuleMetric => texts.rule_metric.into(),
+        Invalid::RuleWithoutThreshold => texts.rule_without_threshold.into(),
+        Invalid::RuleThresholdRange => texts.rule_threshold_range.into(),
+        Invalid::RuleCriticalWithinWarn => texts.rule_critical_within_warn.into(),
+        Invalid::RuleClearBeyond => texts.rule_clear_beyond.into(),
+        Invalid::RuleWindow { max } => texts.rule_window(max),
+        Invalid::RuleFor { max } => texts.rule_for(max),
+        Invalid::NoNumber { field, text } => texts.no_number(rule_field(t, *field), text),
+        Invalid::NoWholeNumber { field, text } => texts.no_whole_number(rule_field(t, *field), text),
+        Invalid::Other { message } => message.clone(),
+    }
+}
+
+fn rule_field(t: &Texts, field: RuleField) -> &'static str {
+    match field {
+        RuleField::Warn => t.alerts.warn,
+        RuleField::Critical => t.alerts.critical,
+        RuleField::Clear => t.alerts.clear,
+        RuleField::Window => t.invalid.field_window,
+        RuleField::For => t.invalid.field_for,
+        RuleField::MinRequests => t.invalid.field_min_requests,
     }
 }
 
@@ -170,10 +224,10 @@ pub fn error(locale: Locale, error: &Error) -> String {
         Error::TooMany { .. } => texts.too_many_attempts.into(),
         Error::Unavailable { what, message } => texts.unavailable(message, what),
         Error::Refused { code, message } => refused(t, code).unwrap_or(message).to_owned(),
-        Error::Invalid { message } | Error::Forbidden { message } | Error::Internal { message } => {
-            message.clone()
-        }
-        Error::NotFound { .. } => error.to_string(),
+        Error::Invalid(what) => invalid(t, what),
+        Error::Forbidden { role: held, least } => texts.forbidden(role(t, *least), role(t, *held)),
+        Error::NotFound { .. } => texts.not_found.into(),
+        Error::Internal { .. } => texts.internal.into(),
     }
 }
 
@@ -188,6 +242,7 @@ fn refused<'t>(t: &'t Texts, code: &str) -> Option<&'t str> {
         "effect_exists" => t.why.effect_exists,
         "no_effect" => t.why.no_effect,
         "evidence_changed" => t.why.evidence_changed,
+        "response_needed" => t.why.response_needed,
         _ => return None,
     })
 }
@@ -201,6 +256,11 @@ pub fn metric(t: &Texts, metric: Metric) -> &'static str {
         Metric::StuckCount => t.alert.stuck_count,
         Metric::OldestStuckAge => t.alert.oldest_stuck_age,
     }
+}
+
+/// A threshold of a metric in its unit; a share keeps only the decimals that say something.
+pub fn level(locale: Locale, metric: Metric, level: f64) -> String {
+    if metric.is_rate() { format::short_percent(locale, level) } else { metric_value(locale, metric, level) }
 }
 
 /// A metric's value in its unit: per cent, records, or an age.
@@ -221,7 +281,7 @@ pub fn alert_sentence(locale: Locale, alert: &Alert) -> String {
         Severity::Warn => rule.warn.or(rule.critical),
     };
     let value = metric_value(locale, rule.metric, alert.value);
-    let threshold = threshold.map(|level| metric_value(locale, rule.metric, level)).unwrap_or_default();
+    let threshold = threshold.map(|at| level(locale, rule.metric, at)).unwrap_or_default();
     let scope = rule.biz_type.as_deref().unwrap_or(t.all_types);
     let name = metric(locale.texts(), rule.metric);
     let sentence = match rule.side {
@@ -240,6 +300,26 @@ pub fn recommendation(t: &Texts, lane: Lane) -> &'static str {
         Lane::CouldNotCheck => t.stuck.do_could_not_check,
         Lane::NotChecked => t.stuck.do_not_checked,
     }
+}
+
+/// How an audited action ended. Sentences of the services stay as they were sealed; an address has words around it.
+pub fn audit_result(t: &Texts, draft: &Draft) -> Option<String> {
+    let result = draft.result.as_deref()?;
+    let address = result.strip_prefix("from ").filter(|_| draft.action.starts_with("session."));
+    Some(address.map_or_else(|| result.to_owned(), |address| t.audit.from_address(address)))
+}
+
+/// A rule's name. The rules that every store begins with were named by nobody, so they follow the reader's language.
+pub fn rule_name(t: &Texts, name: &str) -> String {
+    let texts = &t.alerts;
+    let known = match name {
+        first_rules::STUCK => texts.default_stuck,
+        first_rules::OLDEST => texts.default_oldest,
+        first_rules::ANOMALY => texts.default_anomaly,
+        first_rules::CALLBACKS => texts.default_callbacks,
+        chosen => chosen,
+    };
+    known.to_owned()
 }
 
 /// An audit verb such as `mark_succeeded.in_doubt`; one that has no word of its own shows as it is.

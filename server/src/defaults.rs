@@ -1,7 +1,7 @@
 //! What a brand-new store starts with.
 
 use crate::runtime::{RandomIds, SystemClock};
-use domain::alert::{Metric, Rule, RuleSpec, Side};
+use domain::alert::{Metric, Rule, RuleSpec, Side, first_rules};
 use domain::audit::Draft;
 use domain::clock::{Clock, Ids};
 use domain::ports::AlertStore;
@@ -36,19 +36,16 @@ fn alert_rules() -> [RuleSpec; 4] {
             for_minutes: 1,
             // Below what a quiet hour brings in the window: a rule without enough traffic would never resolve.
             min_requests: 30,
-            ..above("Payment callbacks answered as duplicates", Metric::HitRate, 0.15, 0.30)
+            ..above(first_rules::CALLBACKS, Metric::HitRate, 0.15, 0.30)
         },
         RuleSpec {
             window_minutes: 15,
             for_minutes: 5,
             min_requests: 100,
-            ..above("Requests that met an abnormal record", Metric::AnomalyRate, 0.02, 0.05)
+            ..above(first_rules::ANOMALY, Metric::AnomalyRate, 0.02, 0.05)
         },
-        RuleSpec { for_minutes: 5, ..above("Stuck records", Metric::StuckCount, 20.0, 100.0) },
-        RuleSpec {
-            for_minutes: 5,
-            ..above("Age of the oldest stuck record", Metric::OldestStuckAge, 1_800.0, 7_200.0)
-        },
+        RuleSpec { for_minutes: 5, ..above(first_rules::STUCK, Metric::StuckCount, 20.0, 100.0) },
+        RuleSpec { for_minutes: 5, ..above(first_rules::OLDEST, Metric::OldestStuckAge, 1_800.0, 7_200.0) },
     ]
 }
 

@@ -28,7 +28,7 @@ pub fn loading(visit: &Visit, hint: impl Into<String>) -> AnyView {
 pub fn failed(visit: &Visit, error: &Error) -> AnyView {
     let t = visit.texts();
     let (href, again) = match error {
-        Error::Invalid { .. } => (visit.href_with(&[("cursor", None)]), t.table.first),
+        Error::Invalid(_) => (visit.href_with(&[("cursor", None)]), t.table.first),
         _ => (visit.href_with(&[]), t.common.retry),
     };
     let retry = view! { <a class="btn" href=href>{Icon::Refresh.view()}{again}</a> };

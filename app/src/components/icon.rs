@@ -26,10 +26,12 @@ pub enum Icon {
     Refresh,
     Right,
     Keyboard,
+    Download,
+    SignOut,
 }
 
 impl Icon {
-    const ALL: [Icon; 21] = [
+    const ALL: [Icon; 23] = [
         Icon::Overview,
         Icon::Clock,
         Icon::Rows,
@@ -51,6 +53,8 @@ impl Icon {
         Icon::Refresh,
         Icon::Right,
         Icon::Keyboard,
+        Icon::Download,
+        Icon::SignOut,
     ];
 
     fn name(self) -> &'static str {
@@ -76,6 +80,8 @@ impl Icon {
             Self::Refresh => "refresh",
             Self::Right => "right",
             Self::Keyboard => "keyboard",
+            Self::Download => "download",
+            Self::SignOut => "sign-out",
         }
     }
 
@@ -114,6 +120,8 @@ impl Icon {
             Self::Keyboard => {
                 "M1.500 4h13v8h-13zM4 6.500h.2M6.500 6.500h.2M9 6.500h.2M11.500 6.500h.2M4.500 9.500h7"
             }
+            Self::Download => "M8 2.500v8M4.500 7.500 8 11l3.500-3.500M3 13.500h10",
+            Self::SignOut => "M6.500 3h-3v10h3M10 5l3 3-3 3M13 8H6.500",
         }
     }
 

@@ -54,27 +54,42 @@ impl Column {
 /// One cell.
 pub struct Cell {
     content: AnyView,
-    class: Option<&'static str>,
+    classes: Vec<&'static str>,
 }
 
 impl Cell {
     pub fn new(content: impl IntoView + 'static) -> Self {
-        Self { content: content.into_any(), class: None }
+        Self { content: content.into_any(), classes: Vec::new() }
+    }
+
+    /// A cell that may hold nothing: a faint dash in a table, left out of a card.
+    pub fn or_none(content: Option<impl IntoView + 'static>) -> Self {
+        content.map_or_else(|| Self { content: "–".into_any(), classes: vec!["none"] }, Self::new)
     }
 
     /// Keys, numbers and codes in the fixed-width face.
     pub fn mono(self) -> Self {
-        Self { class: Some("mono"), ..self }
+        self.classed("mono")
     }
 
     /// Secondary text.
     pub fn quiet(self) -> Self {
-        Self { class: Some("quiet"), ..self }
+        self.classed("quiet")
     }
 
     /// Prose that may take several lines.
     pub fn wraps(self) -> Self {
-        Self { class: Some("wrap"), ..self }
+        self.classed("wrap")
+    }
+
+    /// One more class; an empty cell needs no other than that it is empty.
+    fn classed(self, class: &'static str) -> Self {
+        if self.classes.first() == Some(&"none") {
+            return self;
+        }
+        let Self { content, mut classes } = self;
+        classes.push(class);
+        Self { content, classes }
     }
 }
 
@@ -117,7 +132,7 @@ fn heading(column: &Column) -> impl IntoView + use<> {
 
 fn body_row(columns: &[Column], row: Row) -> impl IntoView + use<> {
     let cells = row.cells.into_iter().zip(columns).map(|(cell, column)| {
-        let class = [column.class(), cell.class].into_iter().flatten().collect::<Vec<_>>().join(" ");
+        let class = column.class().into_iter().chain(cell.classes).collect::<Vec<_>>().join(" ");
         let label = (column.kind != Kind::Actions).then(|| column.heading.clone());
         view! { <td class=(!class.is_empty()).then_some(class) data-label=label>{cell.content}</td> }
     });

@@ -88,6 +88,6 @@ fn a_failed_read_says_what_failed_and_offers_the_same_address_again() {
 #[test]
 fn times_are_relative_with_the_absolute_time_and_its_zone_behind() {
     let html = html("/", |visit| time::age(visit, 11_520));
-    assert!(html.contains("3 h 12 min") && html.contains("Asia/Shanghai"), "{html}");
+    assert!(html.contains("3\u{a0}h\u{a0}12\u{a0}min") && html.contains("Asia/Shanghai"), "{html}");
     assert!(html.contains(r#"data-live="age""#), "{html}");
 }

@@ -26,6 +26,11 @@ pub fn time_of_day(visit: &Visit, at: DateTime<Utc>) -> AnyView {
     element(visit, at, format::time_of_day(visit.zone(), at), None)
 }
 
+/// The zone beside a heading, where the top bar has no room to name it.
+pub fn zone_here(text: impl Into<String>) -> AnyView {
+    view! { <span class="zone-here">{text.into()}</span> }.into_any()
+}
+
 fn element(visit: &Visit, at: DateTime<Utc>, text: String, live: Option<&'static str>) -> AnyView {
     let full = format!("{} {}", format::absolute(visit.zone(), at), visit.zone().name());
     view! { <time datetime=format::machine(at) title=full data-live=live>{text}</time> }.into_any()

@@ -12,6 +12,7 @@ use crate::components::table::{Cell, Column, Row, table};
 use crate::components::tag::verdict_tag;
 use crate::components::time;
 use crate::context::Visit;
+use crate::format;
 use crate::routes;
 use crate::words;
 use chrono::{DateTime, NaiveDateTime, TimeZone, Utc};
@@ -44,7 +45,9 @@ pub fn Audit() -> impl IntoView {
     page(&routes::AUDIT, |signed| async move {
         let (visit, actor, console) = (signed.visit, signed.actor, signed.console);
         let t = &visit.texts().audit;
-        let entries = match filter(&visit) {
+        let filter = filter(&visit);
+        let export = filter.as_ref().ok().map(|filter| export(&visit, filter));
+        let entries = match filter {
             Ok(filter) => console.audit.list(&actor, &filter, visit.param("cursor"), Limit::default()).await,
             Err(error) => Err(error),
         };
@@ -61,7 +64,7 @@ pub fn Audit() -> impl IntoView {
             {live("audit-chain", &[Topic::Audit], Refresh::Swap, chain(&visit, head))}
             {live("audit-entries", &[Topic::Audit], Refresh::Announce, list(&visit, entries))}
         };
-        Ok(Sheet::new(t.title, body).lead(t.lead))
+        Ok(Sheet::new(t.title, body).lead(t.lead).actions(export))
     })
 }
 
@@ -89,13 +92,32 @@ fn moment(visit: &Visit, name: &str) -> Result<Option<DateTime<Utc>>> {
     }
 }
 
+/// The same entries as a file, with times in the reader's zone.
+fn export(visit: &Visit, filter: &AuditFilter) -> AnyView {
+    let mut query = url::form_urlencoded::Serializer::new(String::new());
+    let record = filter.record.as_ref().map(ToString::to_string);
+    let moment = |at: Option<DateTime<Utc>>| at.map(format::machine);
+    let given = [
+        ("actor", filter.actor.clone()),
+        ("action", filter.action.clone()),
+        ("record", record),
+        ("from", moment(filter.from)),
+        ("to", moment(filter.to)),
+        ("zone", Some(visit.zone().name().to_owned())),
+    ];
+    query.extend_pairs(given.into_iter().filter_map(|(name, value)| Some((name, value?))));
+    let href = visit.href(&format!("/audit.csv?{}", query.finish()));
+    view! { <a class="btn" href=href download="">{Icon::Download.view()}{visit.texts().audit.export}</a> }
+        .into_any()
+}
+
 /// How far the chain reaches, and how anybody can check it.
 fn chain(visit: &Visit, head: Result<Option<(i64, String)>>) -> AnyView {
     let t = &visit.texts().audit;
     let sentence = match head {
         Ok(Some((seq, hash))) => {
             let short: String = hash.chars().take(12).collect();
-            view! { {t.chain(seq)}" "<code title=hash>{short}</code>" "{t.chain_verify}" "<code>"amends audit verify"</code> }.into_any()
+            view! { {t.chain(seq)}<code title=hash>{short}</code>{t.chain_verify}<code>"amends audit verify"</code> }.into_any()
         }
         Ok(None) => t.chain_empty.into_any(),
         Err(error) => words::error(visit.locale(), &error).into_any(),
@@ -105,7 +127,7 @@ fn chain(visit: &Visit, head: Result<Option<(i64, String)>>) -> AnyView {
 
 fn list(visit: &Visit, entries: Result<Page<Entry>>) -> AnyView {
     let t = &visit.texts().audit;
-    let panel = Panel::new(t.entries).hint(t.zone(visit.zone().name()));
+    let panel = Panel::new(t.entries).hint(time::zone_here(t.zone(visit.zone().name())));
     match entries {
         Err(error) => panel.view(empty::failed(visit, &error)),
         Ok(page) if page.items.is_empty() && FILTERS.iter().any(|name| visit.param(name).is_some()) => {
@@ -150,46 +172,42 @@ fn first_break(newest_first: &[Entry]) -> Option<Break> {
 fn row(visit: &Visit, entry: &Entry) -> Row {
     let texts = visit.texts();
     let draft = &entry.draft;
-    let evidence = match draft.verdict {
-        Some(verdict) => verdict_tag(texts, Some(verdict)),
-        None => "–".into_any(),
-    };
     Row::new(vec![
         Cell::new(time::absolute(visit, draft.at)),
         Cell::new(draft.actor.clone()),
         Cell::new(
             view! { <span title=draft.action.clone()>{words::audit_action(texts, &draft.action)}</span> },
         ),
-        Cell::new(about(visit, draft)),
-        Cell::new(change(draft)).wraps(),
-        Cell::new(evidence),
-        Cell::new(why(draft)).wraps(),
+        Cell::or_none(about(visit, draft)),
+        Cell::or_none(change(draft)).wraps(),
+        Cell::or_none(draft.verdict.map(|verdict| verdict_tag(texts, Some(verdict)))),
+        Cell::or_none(why(visit, draft)).wraps(),
     ])
     .id(entry.seq.to_string())
 }
 
-fn about(visit: &Visit, draft: &Draft) -> AnyView {
+fn about(visit: &Visit, draft: &Draft) -> Option<AnyView> {
     let name = draft.biz_no.as_ref().or(draft.record_key.as_ref());
     let kind = draft.biz_type.clone().unwrap_or_default();
     match (&draft.record, name) {
         (Some(record), Some(name)) => {
             let href = visit.href(&format!("/records/{record}"));
-            view! { <a class="link mono" href=href title=name.clone()>{cut(name)}</a>" "<small>{kind}</small> }.into_any()
+            let link = view! { <a class="link mono" href=href title=name.clone()>{cut(name)}</a>" "<small>{kind}</small> };
+            Some(link.into_any())
         }
-        (_, Some(name)) => cut(name).into_any(),
-        _ if kind.is_empty() => "–".into_any(),
-        _ => kind.into_any(),
+        (_, Some(name)) => Some(cut(name).into_any()),
+        _ => Some(kind).filter(|kind| !kind.is_empty()).map(IntoAny::into_any),
     }
 }
 
 /// Before → after in short; long values (rules) show what differs when opened.
-fn change(draft: &Draft) -> AnyView {
+fn change(draft: &Draft) -> Option<AnyView> {
     /// Longer than this is folded away.
     const SHORT: usize = 40;
     let (before, after) = (draft.before.clone(), draft.after.clone());
     let long = [&before, &after].into_iter().flatten().any(|text| text.chars().count() > SHORT);
-    match (before, after) {
-        (None, None) => "–".into_any(),
+    let view = match (before, after) {
+        (None, None) => return None,
         (before, after) if long => view! {
             <details class="values">
                 <summary>"{ … }"</summary>
@@ -198,18 +216,17 @@ fn change(draft: &Draft) -> AnyView {
             </details>
         }
         .into_any(),
-        (before, after) => {
-            let text = |value: Option<String>| value.unwrap_or_else(|| "–".to_owned());
-            view! { <code>{text(before)}</code>" → "<code>{text(after)}</code> }.into_any()
+        (None, Some(after)) => view! { <code>{after}</code> }.into_any(),
+        (Some(before), after) => {
+            let after = after.unwrap_or_else(|| "–".to_owned());
+            view! { <code>{before}</code>" → "<code>{after}</code> }.into_any()
         }
-    }
+    };
+    Some(view)
 }
 
-fn why(draft: &Draft) -> AnyView {
+fn why(visit: &Visit, draft: &Draft) -> Option<AnyView> {
     let reason = draft.reason.clone().map(|reason| view! { <span>{reason}</span> });
-    let result = draft.result.clone().map(|result| view! { <small>{result}</small> });
-    match (reason, result) {
-        (None, None) => "–".into_any(),
-        (reason, result) => view! { {reason}" "{result} }.into_any(),
-    }
+    let result = words::audit_result(visit.texts(), draft).map(|result| view! { <small>{result}</small> });
+    (reason.is_some() || result.is_some()).then(|| view! { {reason}" "{result} }.into_any())
 }

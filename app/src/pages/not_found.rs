@@ -1,22 +1,25 @@
 //! The pages for what is not there, and for what this role may not open.
 
-use super::{Sheet, set_status};
+use super::{Sheet, page, set_status};
 use crate::components::empty;
 use crate::context::Visit;
 use crate::frame::Bare;
-use crate::routes::Route;
+use crate::routes::{self, Route};
 use crate::words;
 use domain::roles::{Actor, Role};
 use leptos::prelude::*;
 use leptos_axum::ResponseOptions;
 use leptos_meta::Title;
 
-/// No route has this address. Shown without the rail: it is the same for strangers.
+/// No route has this address. Who is signed in keeps the rail to go on from; strangers get the bare frame.
 #[component]
 pub fn NotFound() -> impl IntoView {
     let visit = Visit::here();
     let t = &visit.texts().not_found;
     set_status(use_context::<ResponseOptions>().as_ref(), 404);
+    if visit.actor().is_some() {
+        return page(&routes::NOT_FOUND, |signed| async move { Ok(missing(&signed.visit)) });
+    }
     view! {
         <Title text=t.title/>
         <Bare visit=visit.clone()>
@@ -24,6 +27,7 @@ pub fn NotFound() -> impl IntoView {
             {not_there(&visit)}
         </Bare>
     }
+    .into_any()
 }
 
 /// The page exists, the thing on it does not.

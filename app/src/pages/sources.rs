@@ -36,7 +36,7 @@ pub fn Sources() -> impl IntoView {
         let cards = statuses.iter().map(|status| source(&visit, status, &caches, &outboxes)).collect_view();
         let body = view! {
             {live("sources-list", &[Topic::Sources], Refresh::Swap, view! { <div class="stack">{cards}</div> })}
-            <p class="note">{Icon::Check.view()}<span>{t.doctor}" "<code>"amends check"</code></span></p>
+            <p class="note"><span>{t.doctor}<code>"amends check"</code></span></p>
         };
         Ok(Sheet::new(t.title, body).lead(lead))
     })
@@ -106,11 +106,13 @@ fn facts(visit: &Visit, status: &SourceStatus) -> AnyView {
             if offset > 0 { t.clock_ahead(by) } else { t.clock_behind(by) }.into_any()
         }
     };
+    // A source that is slow to answer is asked after the page began.
+    let asked = status.checked_at.min(visit.now());
     view! {
         <dl class="kv">
             <dt>{t.table}</dt><dd><code>{status.table.clone()}</code></dd>
             <dt>{t.clock}</dt><dd>{clock}</dd>
-            <dt>{t.asked}</dt><dd>{time::moment(visit, status.checked_at)}</dd>
+            <dt>{t.asked}</dt><dd>{time::moment(visit, asked)}</dd>
         </dl>
     }
     .into_any()

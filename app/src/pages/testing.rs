@@ -122,8 +122,8 @@ pub fn view(actor: &Actor, verdict: Verdict) -> RecordView {
     };
     let offers = Action::ALL.map(|action| Offer { action, permit: permit(action, &situation) }).to_vec();
     let checked = |at, by: &str| {
-        let explanation = evidence.finding.explanation();
-        Happened { at, what: Event::Checked { verdict, by: by.into(), explanation } }
+        let reasons = evidence.finding.reasons.clone();
+        Happened { at, what: Event::Checked { verdict, by: by.into(), reasons } }
     };
     let mut history = vec![Happened { at: created, what: Event::Created }];
     history.push(Happened { at: created + TimeDelta::seconds(30), what: Event::LeaseEnds });

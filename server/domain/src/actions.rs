@@ -10,6 +10,7 @@
 use crate::evidence::{Evidence, Verdict};
 use crate::record::{Abilities, State};
 use crate::roles::{Permission, Role};
+use crate::unable::Unable;
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -68,7 +69,7 @@ pub enum Why {
     /// Still inside its time: a worker may be running it.
     StillRunning,
     /// The mapping or configuration cannot express the action.
-    NotExpressible { reason: String },
+    NotExpressible { unable: Unable },
     /// Somebody is settling this record right now.
     BeingSettled,
     /// No reverse check of this version yet.
@@ -117,7 +118,7 @@ impl fmt::Display for Why {
                     "The record is still inside its time; a worker may be running it. Wait until it is stuck."
                 )
             }
-            Why::NotExpressible { reason } => f.write_str(reason),
+            Why::NotExpressible { unable } => unable.fmt(f),
             Why::BeingSettled => {
                 write!(f, "Somebody is settling this record right now; read it again in a moment.")
             }
@@ -226,8 +227,8 @@ fn refusal(action: Action, situation: &Situation<'_>) -> Option<Why> {
         State::Processing if !situation.stuck => return Some(Why::StillRunning),
         State::Processing | State::Timeout | State::Failed => {}
     }
-    if let Err(reason) = ability {
-        return Some(Why::NotExpressible { reason: reason.clone() });
+    if let Err(unable) = ability {
+        return Some(Why::NotExpressible { unable: unable.clone() });
     }
     situation.being_settled.then_some(Why::BeingSettled)
 }
@@ -281,7 +282,7 @@ mod tests {
             action in prop::sample::select(Action::ALL.to_vec()),
             unable: [bool; 3],
         ) -> (Action, Role, State, bool, bool, Known, Abilities) {
-            let ability = |no: bool| if no { Err("not here".to_owned()) } else { Ok(()) };
+            let ability = |no: bool| if no { Err(Unable::NoRequest) } else { Ok(()) };
             let abilities = Abilities {
                 mark_succeeded: ability(unable[0]),
                 mark_timed_out: ability(unable[1]),

@@ -1,6 +1,7 @@
 //! Alert rules: thresholds on rates and stuck records, evaluated by pure functions with time as an argument.
 
 use crate::error::{Error, Result};
+use crate::invalid::Invalid;
 use crate::rates::Totals;
 use chrono::{DateTime, Duration, Utc};
 use serde::{Deserialize, Serialize};
@@ -127,39 +128,39 @@ pub struct RuleSpec {
 
 impl RuleSpec {
     pub const MAX_WINDOW_MINUTES: u32 = 1_440;
+    /// Characters of a name.
+    pub const MAX_NAME: usize = 100;
 
     pub fn validate(&self) -> Result<()> {
-        let refuse = |message: &str| Err(Error::invalid(message));
+        let refuse = |what: Invalid| Err(Error::invalid(what));
         let name = self.name.trim();
-        if name.is_empty() || name.chars().count() > 100 {
-            return refuse("name must be 1 to 100 characters");
+        if name.is_empty() || name.chars().count() > Self::MAX_NAME {
+            return refuse(Invalid::RuleName { max: Self::MAX_NAME });
         }
         if self.warn.is_none() && self.critical.is_none() {
-            return refuse("set a warn threshold, a critical threshold, or both");
+            return refuse(Invalid::RuleWithoutThreshold);
         }
         let top = if self.metric.is_rate() { 1.0 } else { f64::from(u32::MAX) };
         for threshold in [self.warn, self.critical, self.clear].into_iter().flatten() {
             if !(0.0..=top).contains(&threshold) {
-                return refuse(
-                    "a threshold of a rate lies between 0 and 1; of a count or an age it is not negative",
-                );
+                return refuse(Invalid::RuleThresholdRange);
             }
         }
         if let (Some(warn), Some(critical)) = (self.warn, self.critical)
             && self.side.breaches(warn, critical)
         {
-            return refuse("critical must lie beyond warn");
+            return refuse(Invalid::RuleCriticalWithinWarn);
         }
         if let (Some(clear), Some(first)) = (self.clear, self.first_threshold())
             && self.side.breaches(clear, first)
         {
-            return refuse("clear must lie on the good side of the threshold");
+            return refuse(Invalid::RuleClearBeyond);
         }
         if !(1..=Self::MAX_WINDOW_MINUTES).contains(&self.window_minutes) {
-            return refuse("window must be 1 to 1440 minutes");
+            return refuse(Invalid::RuleWindow { max: Self::MAX_WINDOW_MINUTES });
         }
         if self.for_minutes > Self::MAX_WINDOW_MINUTES {
-            return refuse("for must be at most 1440 minutes");
+            return refuse(Invalid::RuleFor { max: Self::MAX_WINDOW_MINUTES });
         }
         Ok(())
     }
@@ -387,6 +388,14 @@ pub fn preview(rule: &Rule, past: &[PastReading]) -> Preview {
         })
         .collect();
     Preview { would_have_fired: fired_at.len() as u32, fired_at, points }
+}
+
+/// What the rules of a brand-new store are called; pages show these names in the reader's language.
+pub mod first_rules {
+    pub const STUCK: &str = "Stuck records";
+    pub const OLDEST: &str = "Age of the oldest stuck record";
+    pub const ANOMALY: &str = "Requests that met an abnormal record";
+    pub const CALLBACKS: &str = "Payment callbacks answered as duplicates";
 }
 
 #[cfg(test)]

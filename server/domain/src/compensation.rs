@@ -4,6 +4,7 @@ use crate::actions::Action;
 use crate::cache::CacheEnd;
 use crate::error::{Error, Result};
 use crate::evidence::Verdict;
+use crate::invalid::Invalid;
 use crate::record::{RecordId, RecordRow, State, Version};
 use chrono::{DateTime, Utc};
 use serde::{Deserialize, Serialize};
@@ -40,10 +41,10 @@ impl Command {
         }
         let reason = self.reason.trim();
         if reason.is_empty() {
-            return Err(Error::invalid("reason is empty; say in a few words why this is right."));
+            return Err(Error::invalid(Invalid::ReasonEmpty));
         }
         if reason.chars().count() > REASON_MAX {
-            return Err(Error::invalid(format!("reason is longer than {REASON_MAX} characters.")));
+            return Err(Error::invalid(Invalid::ReasonTooLong { max: REASON_MAX }));
         }
         if self.response_body.is_some() && self.action != Action::MarkSucceeded {
             return Err(Error::invalid("response_body belongs to mark_succeeded only."));

@@ -1,6 +1,8 @@
 //! The one error of the services: what kind it is, and what to do next.
 
+use crate::invalid::Invalid;
 use crate::record::RecordRow;
+use crate::roles::Role;
 use serde::{Deserialize, Serialize};
 
 pub type Result<T, E = Error> = std::result::Result<T, E>;
@@ -10,14 +12,14 @@ pub type Result<T, E = Error> = std::result::Result<T, E>;
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Error {
     /// The request itself is malformed (400).
-    #[error("{message}")]
-    Invalid { message: String },
+    #[error(transparent)]
+    Invalid(Invalid),
     /// Nobody is signed in (401).
     #[error("Sign in first.")]
     Unauthenticated,
     /// The role does not allow it (403).
-    #[error("{message}")]
-    Forbidden { message: String },
+    #[error("Your role is {role}; this needs {least} or higher.")]
+    Forbidden { role: Role, least: Role },
     /// No such thing (404).
     #[error("{what} was not found.")]
     NotFound { what: String },
@@ -48,8 +50,8 @@ pub enum Error {
 }
 
 impl Error {
-    pub fn invalid(message: impl Into<String>) -> Self {
-        Self::Invalid { message: message.into() }
+    pub fn invalid(what: impl Into<Invalid>) -> Self {
+        Self::Invalid(what.into())
     }
 
     pub fn not_found(what: impl Into<String>) -> Self {
@@ -67,7 +69,7 @@ impl Error {
     /// A stable word for programs and for translation.
     pub fn code(&self) -> &str {
         match self {
-            Self::Invalid { .. } => "invalid",
+            Self::Invalid(_) => "invalid",
             Self::Unauthenticated => "unauthenticated",
             Self::Forbidden { .. } => "forbidden",
             Self::NotFound { .. } => "not_found",
@@ -85,7 +87,7 @@ impl Error {
     /// The HTTP status that says the same.
     pub fn status(&self) -> u16 {
         match self {
-            Self::Invalid { .. } => 400,
+            Self::Invalid(_) => 400,
             Self::Unauthenticated => 401,
             Self::Forbidden { .. } => 403,
             Self::NotFound { .. } => 404,

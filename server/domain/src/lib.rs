@@ -1,5 +1,5 @@
 //! What Amends means, without IO: one type per thing from the database to the screen, the ports the
-//! services need, and the services over those ports. Runs in the browser too.
+//! services need, and the services over those ports. Runs on the server only: the browser gets finished pages.
 
 pub mod actions;
 pub mod alert;
@@ -11,6 +11,7 @@ pub mod compensation;
 pub mod console;
 pub mod error;
 pub mod evidence;
+pub mod invalid;
 pub mod json;
 pub mod outbox;
 pub mod page;
@@ -22,5 +23,6 @@ pub mod roles;
 pub mod services;
 pub mod source;
 pub mod stuck;
+pub mod unable;
 
 pub use error::{Error, Result};

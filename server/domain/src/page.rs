@@ -1,6 +1,7 @@
 //! Keyset pages: a limit, an opaque cursor, never an offset.
 
 use crate::error::{Error, Result};
+use crate::invalid::Invalid;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use serde::de::DeserializeOwned;
@@ -53,8 +54,7 @@ pub fn encode_cursor<T: Serialize>(place: &T) -> String {
 
 /// Unpacks a cursor; anything that this build did not hand out is refused.
 pub fn decode_cursor<T: DeserializeOwned>(cursor: &str) -> Result<T> {
-    let refused =
-        || Error::invalid("cursor is not one that this server handed out; start from the first page");
+    let refused = || Error::invalid(Invalid::Cursor);
     let bytes = URL_SAFE_NO_PAD.decode(cursor).map_err(|_| refused())?;
     serde_json::from_slice(&bytes).map_err(|_| refused())
 }

@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::evidence::Verdict;
+use crate::unable::Unable;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chrono::{DateTime, Utc};
@@ -264,9 +265,9 @@ pub struct RecordDetail {
 /// For each action: `Ok` when this table can express it, else the reason shown to the operator.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Abilities {
-    pub mark_succeeded: Result<(), String>,
-    pub mark_timed_out: Result<(), String>,
-    pub replay: Result<(), String>,
+    pub mark_succeeded: Result<(), Unable>,
+    pub mark_timed_out: Result<(), Unable>,
+    pub replay: Result<(), Unable>,
 }
 
 /// Which records a list, a count or a bulk is about.

@@ -114,8 +114,6 @@ impl Actor {
         if self.role.may(permission) {
             return Ok(());
         }
-        Err(Error::Forbidden {
-            message: format!("Your role is {}; this needs {} or higher.", self.role, permission.least_role()),
-        })
+        Err(Error::Forbidden { role: self.role, least: permission.least_role() })
     }
 }

@@ -26,6 +26,7 @@ use domain::record::{
     Abilities, Body, Place, RecordDetail, RecordFilter, RecordId, RecordRow, State, Version,
 };
 use domain::source::SourceStatus;
+use domain::unable::Unable;
 use futures::future::join_all;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -165,11 +166,8 @@ impl Attached {
     fn abilities(&self, reading: Reading<'_>, row: &RecordRow, request: &Body) -> Abilities {
         let biz = self.config.biz(row.biz_type.as_deref());
         if biz.is_some_and(Biz::needs_approval) {
-            let needs = || {
-                Err("This business type needs a second person's approval, which is not available yet."
-                    .to_owned())
-            };
-            return Abilities { mark_succeeded: needs(), mark_timed_out: needs(), replay: needs() };
+            let needs = Err(Unable::NeedsApproval);
+            return Abilities { mark_succeeded: needs.clone(), mark_timed_out: needs.clone(), replay: needs };
         }
         let sender = self.kind(row.biz_type.as_deref()).and_then(|kind| kind.sender.as_ref());
         let prepare = match self.prepare_of(row) {
@@ -343,7 +341,7 @@ impl Source for Attached {
         };
         let refused = |message: String| Error::Refused { code: "not_expressible".into(), message };
         if let Some(action) = writes {
-            reading.can_write(action).map_err(refused)?;
+            reading.can_write(action).map_err(|unable| refused(unable.to_string()))?;
         }
         let response = match change.action {
             Action::MarkSucceeded => self.response(&layout, &change).await?,

@@ -6,6 +6,7 @@ use crate::template::Template;
 use chrono::{DateTime, Utc};
 use domain::compensation::ReplayAnswer;
 use domain::record::{Body, RecordDetail};
+use domain::unable::Unable;
 use reqwest::header::{CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue};
 use reqwest::{Client, Method, Url, redirect};
 use std::sync::{Mutex, PoisonError};
@@ -139,20 +140,18 @@ impl Sender {
 }
 
 /// Why this record's request cannot be sent again; `Ok` when it can.
-pub(crate) fn can_send(biz: Option<&Biz>, sender: Option<&Sender>, request: &Body) -> Result<(), String> {
+pub(crate) fn can_send(biz: Option<&Biz>, sender: Option<&Sender>, request: &Body) -> Result<(), Unable> {
     let Some(biz) = biz else {
-        return Err("This business type is not configured, so nothing says where to replay to.".into());
+        return Err(Unable::NotConfigured);
     };
     if sender.is_none() {
-        return Err(format!("No replay target is configured for {}; add [source.biz.replay].", biz.name));
+        return Err(Unable::NoReplayTarget { biz_type: biz.name.clone() });
     }
     match (request, request.bytes()) {
         (_, Some(_)) => Ok(()),
-        (Body::Decoded(_), None) => {
-            Err("The request is kept in several columns, which give no body to send again; map request to one of them.".into())
-        }
-        (Body::Unreadable(reason), None) => Err(format!("The stored request cannot be read: {reason}.")),
-        (_, None) => Err("The record keeps no request, so there is nothing to send again.".into()),
+        (Body::Decoded(_), None) => Err(Unable::RequestInColumns),
+        (Body::Unreadable(reason), None) => Err(Unable::RequestUnreadable { reason: reason.to_string() }),
+        (_, None) => Err(Unable::NoRequest),
     }
 }
 

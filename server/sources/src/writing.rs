@@ -10,6 +10,7 @@ use db::Cell;
 use domain::actions::Action;
 use domain::clock::from_millis;
 use domain::compensation::Plan;
+use domain::unable::Unable;
 use sea_query::{DeleteStatement, Expr, ExprTrait, Query, UpdateStatement};
 use std::collections::BTreeMap;
 
@@ -21,15 +22,12 @@ type Sets = Vec<(String, Expr)>;
 
 impl<'a> Reading<'a> {
     /// Whether this table can say what the action means; the error says what to configure.
-    pub(crate) fn can_write(&self, action: Action) -> Result<(), String> {
+    pub(crate) fn can_write(&self, action: Action) -> Result<(), Unable> {
         if let Some(reason) = &self.layout.read_only {
-            return Err(reason.clone());
+            return Err(reason.clone().into());
         }
         if !self.config.sees_processing() {
-            return Err(
-                "This table holds a row only when the work is done, so there is nothing to settle here."
-                    .into(),
-            );
+            return Err(Unable::OnlyWhenDone);
         }
         if action == Action::Replay {
             // A removal sets nothing and is recognised by the record being gone.
@@ -42,14 +40,12 @@ impl<'a> Reading<'a> {
     }
 
     /// A change must be told from everybody else's after a crash: by a time it sets, or by the response it stores.
-    fn is_recognised(&self, action: Action) -> Result<(), String> {
+    fn is_recognised(&self, action: Action) -> Result<(), Unable> {
         let answers = action == Action::MarkSucceeded && self.layout.response.is_some();
         if answers || !self.marked_by(action)?.is_empty() {
             return Ok(());
         }
-        Err(format!(
-            "Nothing that this change writes could be recognised afterwards; map updated_at, or set a time under [source.write.{action}] with {{ now = true }}."
-        ))
+        Err(Unable::NotRecognised { action })
     }
 
     /// The columns that carry the instant of this action's change.
@@ -108,7 +104,7 @@ impl<'a> Reading<'a> {
         let located = self.located(&seen.row.id).ok_or("the record's locator is not of this table")?;
         let mut update = Query::update();
         update.table(self.layout.table_ref()).and_where(located);
-        for (column, value) in self.sets(action, plan, &seen.updated)? {
+        for (column, value) in self.sets(action, plan, &seen.updated).map_err(|unable| unable.to_string())? {
             update.value(column, value);
         }
         if let Some(predicate) = &self.config.predicate {
@@ -151,7 +147,7 @@ impl<'a> Reading<'a> {
     }
 
     /// The action's own values, then the configured ones over them.
-    fn sets(&self, action: Action, plan: &Plan, updated: &Cell) -> Result<Sets, String> {
+    fn sets(&self, action: Action, plan: &Plan, updated: &Cell) -> Result<Sets, Unable> {
         let mut sets = self.own_sets(action, plan, updated)?;
         for (column, value) in self.configured(action) {
             let declared = self.written_column(action, column)?;
@@ -160,7 +156,8 @@ impl<'a> Reading<'a> {
                 WriteValue::Null if !declared.nullable => {
                     return Err(format!(
                         "[source.write.{action}] sets {column} to NULL, which the table does not allow."
-                    ));
+                    )
+                    .into());
                 }
                 WriteValue::Null => Expr::cust("NULL"),
                 WriteValue::Add(by) => increased(&declared.name, *by),
@@ -169,7 +166,8 @@ impl<'a> Reading<'a> {
                     None => {
                         return Err(format!(
                             "[source.write.{action}] sets {column} to the response, and there is none."
-                        ));
+                        )
+                        .into());
                     }
                 },
                 WriteValue::Now => {
@@ -196,7 +194,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    fn own_sets(&self, action: Action, plan: &Plan, updated: &Cell) -> Result<Sets, String> {
+    fn own_sets(&self, action: Action, plan: &Plan, updated: &Cell) -> Result<Sets, Unable> {
         let layout = self.layout;
         let mut sets = Sets::new();
         match (&layout.status, self.config.native_of(self.config.marked(action))) {
@@ -226,15 +224,11 @@ impl<'a> Reading<'a> {
         Ok(sets)
     }
 
-    fn needs_template(&self, action: Action) -> String {
+    fn needs_template(&self, action: Action) -> Unable {
         let state = self.config.marked(action);
         match self.layout.status {
-            Some(_) => format!(
-                "This table has no value for {state}; map one under [[source.state]] is = \"{state}\", or say under [source.write.{action}] what to set instead."
-            ),
-            None => format!(
-                "This table has no status column; say under [source.write.{action}] which columns make a record {state}."
-            ),
+            Some(_) => Unable::StateNotMapped { state, action },
+            None => Unable::NoStatusColumn { state, action },
         }
     }
 

@@ -195,7 +195,7 @@ async fn a_row_that_is_in_the_way_is_removed_by_compare_and_set() {
         assert_eq!(table.source.prepare_of(&failed), Some(Action::Replay));
         let change = Change { action: Action::Replay, record: &record, finding: None, response_body: None };
         let plan = table.source.plan(change).await.unwrap();
-        let apply = || table.source.apply(&record, &record.row.version, Action::Replay, &plan);
+        let apply = || table.source.apply(&record, &record.row.version, Action::Replay, &plan, common::far());
         // The effect is there after all: the row stays.
         table.run("INSERT INTO t_order VALUES ('N1', 'PAID', 128.00, 0)").await;
         assert!(matches!(apply().await.unwrap(), Applied::EvidenceChanged(_)), "{dialect}");

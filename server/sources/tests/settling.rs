@@ -233,7 +233,7 @@ async fn configured_writes_are_carried_out_and_unmapped_targets_are_said() {
         paid(&table).await;
         let source = common::open(&table.test.url, WRITES, ORDER);
         let record = source.get(&common::id("k")).await.unwrap();
-        assert!(record.abilities.mark_timed_out.as_ref().unwrap_err().contains("TIMEOUT"));
+        assert!(record.abilities.mark_timed_out.as_ref().unwrap_err().to_string().contains("TIMEOUT"));
         assert!(record.abilities.replay.is_err(), "a replay would have to time the record out first");
         assert_eq!(record.abilities.mark_succeeded, Ok(()));
         let plan = source.plan(change(Action::MarkSucceeded, &record, None)).await.unwrap();

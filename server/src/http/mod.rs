@@ -3,7 +3,9 @@
 mod api;
 pub mod assets;
 mod csrf;
+mod csv;
 pub mod events;
+mod exports;
 mod extract;
 mod headers;
 mod health;
@@ -50,6 +52,7 @@ pub fn router(state: AppState) -> Router {
 fn inner(web: &Web) -> Router {
     let personal = Router::new()
         .merge(api::router(web))
+        .merge(exports::router())
         .route("/live", get(events::live))
         .with_state(web.clone())
         .merge(pages::router(web))

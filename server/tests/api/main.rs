@@ -3,6 +3,7 @@
 
 mod app;
 mod compensations;
+mod exports;
 mod health;
 mod hostile;
 mod live;

@@ -19,6 +19,18 @@ async fn strangers_are_sent_to_sign_in_and_come_back_where_they_were_going() {
 }
 
 #[tokio::test]
+async fn who_is_signed_in_keeps_the_rail_where_nothing_lives() {
+    let app = TestApp::start().await;
+    let viewer = app.sign_in("viewer").await;
+    let signed_in = page(&app, &viewer, "/nothing/here").await;
+    assert_eq!(signed_in.status, 404);
+    assert!(signed_in.text().contains("id=\"rail\""), "{}", signed_in.text());
+    let stranger = page(&app, &Who::Stranger, "/nothing/here").await;
+    assert_eq!(stranger.status, 404);
+    assert!(!stranger.text().contains("id=\"rail\""));
+}
+
+#[tokio::test]
 async fn a_page_runs_only_scripts_with_its_own_nonce_and_is_kept_nowhere() {
     let app = TestApp::start().await;
     let operator = app.sign_in("operator").await;

@@ -8,7 +8,7 @@ use crate::components::icon::Icon;
 use crate::components::panel::Panel;
 use crate::context::Visit;
 use crate::format;
-use crate::i18n::Texts;
+use crate::i18n::{Locale, Texts};
 use crate::rule_form::RuleForm;
 use crate::words;
 use domain::alert::{Metric, Preview, Rule, RuleSpec};
@@ -63,10 +63,7 @@ fn fields(visit: &Visit, actor: &Actor, edited: &Edited<'_>, types: &[(String, S
             </div>
             <p class="sentence">
                 <span>{t.alert_when}</span>
-                <select name="metric" aria-label=t.metric data-autosubmit="">{choices(&metrics(texts), &form.metric)}</select>
-                <span>{t.of}</span>
-                <select name="biz_type" aria-label=texts.overview.biz_type>{choices(&type_options(texts, types, &form.biz_type), &form.biz_type)}</select>
-                <span>{t.is}</span>
+                {subject(visit, form, types)}
                 <select name="side" aria-label=t.side>{choices(&sides(texts), &form.side)}</select>
             </p>
             <div class="levels">
@@ -89,6 +86,20 @@ fn fields(visit: &Visit, actor: &Actor, edited: &Edited<'_>, types: &[(String, S
         {edited.rule.map(|rule| delete(visit, rule, may))}
     }
     .into_any()
+}
+
+/// "Hit rate of ORDER" or "ORDER 的命中率": each language has its own order.
+fn subject(visit: &Visit, form: &RuleForm, types: &[(String, String)]) -> AnyView {
+    let texts = visit.texts();
+    let t = &texts.alerts;
+    let (metrics, types) = (metrics(texts), type_options(texts, types, &form.biz_type));
+    let metric = view! { <select name="metric" aria-label=t.metric data-autosubmit="">{choices(&metrics, &form.metric)}</select> };
+    let kind = view! { <select name="biz_type" aria-label=texts.overview.biz_type>{choices(&types, &form.biz_type)}</select> };
+    let of = view! { <span>{t.of}</span> };
+    match visit.locale() {
+        Locale::En => view! { {metric}{of}{kind} }.into_any(),
+        Locale::ZhCn => view! { {kind}{of}{metric} }.into_any(),
+    }
 }
 
 /// Deleting asks once: the details hold the button that does it.
@@ -146,7 +157,7 @@ fn metrics(texts: &Texts) -> Vec<(String, String)> {
 }
 
 fn sides(texts: &Texts) -> Vec<(String, String)> {
-    [("above", texts.alerts.above), ("below", texts.alerts.below)]
+    [("above", texts.alerts.is_above), ("below", texts.alerts.is_below)]
         .map(|(a, b)| (a.to_owned(), b.to_owned()))
         .to_vec()
 }
@@ -179,7 +190,7 @@ async fn preview(visit: &Visit, actor: &Actor, console: &Console, form: &RuleFor
             empty::notice(t.no_past, t.no_past_hint, ())
         }
         Ok(preview) => drawn(visit, &spec, &preview),
-        Err(error @ domain::Error::Invalid { .. }) => refused(visit, &error),
+        Err(error @ domain::Error::Invalid(_)) => refused(visit, &error),
         Err(error) => empty::failed(visit, &error),
     }
 }
@@ -200,7 +211,7 @@ fn drawn(visit: &Visit, spec: &RuleSpec, preview: &Preview) -> AnyView {
     let (from, to) = (points.first().map_or(0, |(at, _)| *at), points.last().map_or(1, |(at, _)| *at));
     let name = words::metric(visit.texts(), spec.metric);
     let mut chart = Chart::new(name, from, to, unit).series(Line::Accent, name, points);
-    let level = |value| words::metric_value(visit.locale(), spec.metric, value);
+    let level = |value| words::level(visit.locale(), spec.metric, value);
     if let Some(warn) = spec.warn {
         chart = chart.threshold(Level::Warn, warn, level(warn));
     }

@@ -30,7 +30,7 @@ pub fn open(visit: &Visit, actor: &Actor, alerts: &[Alert]) -> AnyView {
             Cell::new(state(visit, alert)),
             Cell::new(what(visit, alert)).wraps(),
             Cell::new(time::moment(visit, alert.fired_at.unwrap_or(alert.pending_since))),
-            Cell::new(handled(visit, alert)).quiet().wraps(),
+            Cell::or_none(handled(visit, alert)).quiet().wraps(),
             Cell::new(actions(visit, actor, alert)),
         ])
         .id(alert.id.clone())
@@ -57,7 +57,7 @@ pub fn history(visit: &Visit, page: &Page<Alert>) -> AnyView {
             Cell::new(state(visit, alert)),
             Cell::new(what(visit, alert)).wraps(),
             Cell::new(format::age(visit.locale(), lasted)),
-            Cell::new(handled(visit, alert)).quiet().wraps(),
+            Cell::or_none(handled(visit, alert)).quiet().wraps(),
         ])
     });
     let table = table(t.history, columns, rows.collect());
@@ -76,12 +76,12 @@ fn state(visit: &Visit, alert: &Alert) -> AnyView {
 
 fn what(visit: &Visit, alert: &Alert) -> AnyView {
     let sentence = words::alert_sentence(visit.locale(), alert);
-    view! { <span class="rule-name">{alert.rule.name.clone()}</span><br/><small>{sentence}</small> }
+    view! { <span class="rule-name">{words::rule_name(visit.texts(), &alert.rule.name)}</span><br/><small>{sentence}</small> }
         .into_any()
 }
 
 /// Who took it, or until when it is quiet.
-fn handled(visit: &Visit, alert: &Alert) -> String {
+fn handled(visit: &Visit, alert: &Alert) -> Option<String> {
     let t = &visit.texts().alerts;
     let taken = alert.acknowledged_by.as_ref().map(|by| t.acknowledged_by(by));
     let quiet = alert
@@ -89,7 +89,7 @@ fn handled(visit: &Visit, alert: &Alert) -> String {
         .filter(|until| *until > visit.now())
         .map(|until| t.silenced_until(format::date_time(visit.zone(), until)));
     let parts: Vec<String> = [taken, quiet].into_iter().flatten().collect();
-    if parts.is_empty() { "–".to_owned() } else { parts.join(" · ") }
+    (!parts.is_empty()).then(|| parts.join(" · "))
 }
 
 fn actions(visit: &Visit, actor: &Actor, alert: &Alert) -> AnyView {

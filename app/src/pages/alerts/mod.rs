@@ -54,7 +54,7 @@ fn new_rule(visit: &Visit, actor: &Actor) -> AnyView {
     if actor.role.may(Permission::EditAlertRules) {
         view! { <a class="btn" href=visit.href("/alerts?rule=new#editor")>{t.new_rule}</a> }.into_any()
     } else {
-        view! { <button class="btn" type="button" disabled title=t.edit_denied>{t.new_rule}</button> }
+        view! { <small>{t.needs_admin}</small><button class="btn" type="button" disabled title=t.edit_denied>{t.new_rule}</button> }
             .into_any()
     }
 }

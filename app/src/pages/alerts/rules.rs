@@ -31,10 +31,10 @@ pub fn panel(visit: &Visit, actor: &Actor, rules: Result<Vec<Rule>>) -> AnyView 
     let rows = rules.iter().map(|rule| {
         let on = if rule.spec.enabled { tag(Tone::Good, t.on) } else { tag(Tone::Unknown, t.off) };
         Row::new(vec![
-            Cell::new(rule.spec.name.clone()).wraps(),
+            Cell::new(words::rule_name(visit.texts(), &rule.spec.name)).wraps(),
             Cell::new(sentence(visit, &rule.spec)).quiet().wraps(),
-            Cell::new(level(visit, &rule.spec, rule.spec.warn)),
-            Cell::new(level(visit, &rule.spec, rule.spec.critical)),
+            Cell::or_none(level(visit, &rule.spec, rule.spec.warn)),
+            Cell::or_none(level(visit, &rule.spec, rule.spec.critical)),
             Cell::new(on),
             Cell::new(edit(visit, actor, rule)),
         ])
@@ -60,8 +60,8 @@ fn sentence(visit: &Visit, spec: &RuleSpec) -> String {
     }
 }
 
-fn level(visit: &Visit, spec: &RuleSpec, level: Option<f64>) -> String {
-    level.map_or_else(|| "–".to_owned(), |level| words::metric_value(visit.locale(), spec.metric, level))
+fn level(visit: &Visit, spec: &RuleSpec, level: Option<f64>) -> Option<String> {
+    level.map(|level| words::level(visit.locale(), spec.metric, level))
 }
 
 fn edit(visit: &Visit, actor: &Actor, rule: &Rule) -> AnyView {

@@ -45,7 +45,7 @@ pub fn needs(visit: &Visit, board: Result<&Board, &Error>) -> AnyView {
         Column::actions(t.review_column),
     ];
     let rows = groups.iter().take(GROUPS).map(|group| row(visit, group)).collect();
-    panel.view(view! { {down}{table(t.needs_you, columns, rows)} })
+    panel.view(view! { {down}<div class="needs">{table(t.needs_you, columns, rows)}</div> })
 }
 
 fn row(visit: &Visit, group: &Group) -> Row {

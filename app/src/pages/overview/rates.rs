@@ -38,7 +38,7 @@ pub async fn rates(
         Ok(points) => points,
         Err(error) => return Panel::new(t.rates).view(empty::failed(visit, &error)),
     };
-    let panel = Panel::new(t.rates).hint(t.per_step(range.step_minutes().into()));
+    let panel = Panel::new(t.rates).hint(per_step(visit, range));
     if points.is_empty() {
         let nothing = empty::notice(t.no_counts, t.no_counts_hint, ());
         return panel.actions(controls(visit, range, &types)).view(nothing);
@@ -67,6 +67,14 @@ pub async fn rates(
     panel.aside(legend).actions(controls(visit, range, &types)).view(chart.view(visit))
 }
 
+fn per_step(visit: &Visit, range: Range) -> String {
+    let t = &visit.texts().overview;
+    match range.step_minutes() {
+        60 => t.per_hour.to_owned(),
+        minutes => t.per_step(minutes.into()),
+    }
+}
+
 /// Hit-rate rules of the business types shown; when all are shown together, the rules of single ones help too.
 fn is_drawn(spec: &RuleSpec, scope: &RateScope) -> bool {
     spec.metric == Metric::HitRate
@@ -76,7 +84,7 @@ fn is_drawn(spec: &RuleSpec, scope: &RateScope) -> bool {
 fn with_thresholds(visit: &Visit, chart: Chart, spec: &RuleSpec) -> Chart {
     let t = &visit.texts().overview;
     let scope = spec.biz_type.as_deref().unwrap_or(t.all_types);
-    let at = |value| t.threshold(scope, format::percent(visit.locale(), value));
+    let at = |value| t.threshold(scope, format::short_percent(visit.locale(), value));
     let chart = match spec.warn {
         Some(warn) => chart.threshold(Level::Warn, warn, at(warn)),
         None => chart,

@@ -1,14 +1,16 @@
 //! The three actions: what each would do, or why it is not offered; and the dialog that carries it out.
 
 use crate::components::confirm::{Confirm, opener, refused};
+use crate::components::icon::Icon;
 use crate::components::time;
 use crate::context::Visit;
 use crate::format;
 use crate::i18n::Texts;
 use crate::words;
-use domain::actions::{Action, recommended};
+use domain::actions::{Action, Why, recommended};
 use domain::record::{Body, State};
 use domain::services::records::{Offer, RecordView};
+use domain::{json, redact};
 use leptos::prelude::*;
 
 /// What the dialogs of one page share. The command keys are minted with the page, one an action: however often a
@@ -18,9 +20,17 @@ pub struct Dialogs<'a> {
     pub view: &'a RecordView,
     pub recent: Vec<String>,
     pub command_keys: [String; 3],
+    /// Asked for only where mark-succeeded is offered.
+    pub response: Option<Preview>,
 }
 
+/// The response that would be rebuilt from the business row, if the table keeps one; or why it cannot be.
+pub type Preview = domain::Result<Option<String>>;
+
 pub fn offers(dialogs: Dialogs<'_>) -> AnyView {
+    if let Some(why) = common_refusal(&dialogs.view.offers) {
+        return none_offered(dialogs.visit, &dialogs.view.offers, why);
+    }
     let fresh = dialogs.view.evidence.as_ref().filter(|_| dialogs.view.evidence_is_fresh);
     let first = fresh.and_then(|evidence| recommended(evidence.finding.verdict));
     let keys = dialogs.command_keys.iter();
@@ -33,6 +43,29 @@ pub fn offers(dialogs: Dialogs<'_>) -> AnyView {
     let offers = offers.collect_view();
     view! { <section class="offers" aria-label=dialogs.visit.texts().record.actions>{offers}</section> }
         .into_any()
+}
+
+/// The one reason why nothing is offered, if it is one.
+fn common_refusal(offers: &[Offer]) -> Option<&Why> {
+    let (first, others) = offers.split_first()?;
+    let why = first.permit.why()?;
+    others.iter().all(|offer| offer.permit.why() == Some(why)).then_some(why)
+}
+
+/// All actions refused alike: the reason once, the actions still in sight.
+fn none_offered(visit: &Visit, offers: &[Offer], why: &Why) -> AnyView {
+    const REASON: &str = "why-none";
+    let t = visit.texts();
+    let buttons = offers.iter().map(|offer| {
+        let label = words::action(t, offer.action);
+        view! { <button class="btn" type="button" disabled aria-describedby=REASON>{label}</button> }
+    });
+    view! {
+        <section class="offers" aria-label=t.record.actions>
+            <div class="act alike"><p id=REASON>{words::why(t, why)}</p>{buttons.collect_view()}</div>
+        </section>
+    }
+    .into_any()
 }
 
 fn shown(dialogs: &Dialogs<'_>, offer: &Offer, key: &str, is_recommended: bool) -> AnyView {
@@ -77,7 +110,7 @@ fn dialog(dialogs: &Dialogs<'_>, action: Action, key: &str) -> AnyView {
         .carry("back", visit.address_with(&[("confirm", None)]))
         .recent(dialogs.recent.clone())
         .extra(
-            view! { {statement(dialogs, action)}{(action == Action::MarkSucceeded).then(|| response(t))} },
+            view! { {statement(dialogs, action)}{(action == Action::MarkSucceeded).then(|| response(dialogs))} },
         );
     let confirm = changes(dialogs, action, confirm);
     if action == Action::Replay { confirm.danger().view(visit) } else { confirm.view(visit) }
@@ -109,17 +142,25 @@ fn changes(dialogs: &Dialogs<'_>, action: Action, confirm: Confirm) -> Confirm {
         Some(bytes) => t.request_stored(format::bytes(visit.locale(), bytes.len() as u64)),
         _ => t.response_empty.to_owned(),
     };
+    let kept = |body: &Body| match body {
+        Body::Stored(_) | Body::Decoded(_) => t.response_kept,
+        _ => t.response_empty,
+    };
     let before = state(detail.row.state);
     match action {
         Action::MarkSucceeded => confirm.change(t.state, before, state(State::Success)).change(
             t.response,
             stored(&detail.response),
-            t.response_built,
+            match &dialogs.response {
+                None | Some(Ok(Some(_))) => t.response_built,
+                Some(Ok(None)) => kept(&detail.response),
+                Some(Err(_)) => t.response_given,
+            },
         ),
         Action::MarkTimedOut => confirm.change(t.state, before, state(State::Timeout)).change(
             t.response,
             stored(&detail.response),
-            t.response_kept,
+            kept(&detail.response),
         ),
         Action::Replay => confirm.change(t.state, before, t.after_replay).change(
             t.request,
@@ -147,14 +188,41 @@ fn statement(dialogs: &Dialogs<'_>, action: Action) -> AnyView {
     view! { <p class="statement">{text}</p>{evidence} }.into_any()
 }
 
+/// The response that later duplicates get: as it would be rebuilt, masked, or to be given because it cannot be.
+fn response(dialogs: &Dialogs<'_>) -> AnyView {
+    let t = dialogs.visit.texts();
+    match &dialogs.response {
+        // A table without a response takes none.
+        Some(Ok(None)) => ().into_any(),
+        Some(Ok(Some(text))) => view! { {rebuilt(dialogs.visit, text)}{other_response(t, false)} }.into_any(),
+        Some(Err(error)) => {
+            let why = words::error(dialogs.visit.locale(), error);
+            view! { <p class="note processing">{Icon::Warning.view()}<span>{why}</span></p>{other_response(t, true)} }.into_any()
+        }
+        None => other_response(t, false),
+    }
+}
+
+fn rebuilt(visit: &Visit, text: &str) -> AnyView {
+    let t = &visit.texts().record;
+    let shown = redact::masked(text).map_or_else(
+        || t.hidden_text(format::bytes(visit.locale(), text.len() as u64)),
+        |masked| {
+            json::parse(&masked).and_then(|value| serde_json::to_string_pretty(&value).ok()).unwrap_or(masked)
+        },
+    );
+    view! { <figure class="rebuilt"><figcaption>{t.response_preview}</figcaption><pre>{shown}</pre></figure> }
+        .into_any()
+}
+
 /// The response to give instead of the one rebuilt from the business row.
-fn response(t: &Texts) -> AnyView {
+fn other_response(t: &Texts, needed: bool) -> AnyView {
     view! {
-        <details class="field">
+        <details class="field" open=needed>
             <summary>{t.record.give_response}</summary>
             <textarea name="response_body" rows="4" spellcheck="false" aria-label=t.record.give_response
-                aria-describedby="response-hint"></textarea>
-            <small id="response-hint">{t.record.give_response_hint}</small>
+                aria-describedby="response-hint" required=needed></textarea>
+            {(!needed).then(|| view! { <small id="response-hint">{t.record.give_response_hint}</small> })}
         </details>
     }
     .into_any()

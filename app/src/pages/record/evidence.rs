@@ -132,7 +132,7 @@ fn fields_table(visit: &Visit, check: &str, fields: &[Field<'_>]) -> AnyView {
     let lines = lines.collect_view();
     view! {
         <div class="scroll">
-            <table class="grid compare">
+            <table class="grid compare pairs">
                 <caption class="hidden">{check.to_owned()}</caption>
                 <thead><tr>
                     <th scope="col">{t.field}</th><th scope="col">{t.in_request}</th>
@@ -231,7 +231,7 @@ fn lease(visit: &Visit, view: &RecordView) -> AnyView {
         None => t.no_lease.into_any(),
         Some(until) => {
             let word = if until <= view.detail.read_at { t.lease_free } else { t.lease_held };
-            view! { {word}" "{time::moment(visit, until)} }.into_any()
+            view! { {word}{time::moment(visit, until)} }.into_any()
         }
     }
 }

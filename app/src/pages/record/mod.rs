@@ -17,7 +17,9 @@ use crate::cookies;
 use crate::format;
 use crate::routes;
 use crate::words;
-use actions::Dialogs;
+use actions::{Dialogs, Preview};
+use domain::actions::Action;
+use domain::console::Console;
 use domain::page::encode_cursor;
 use domain::ports::Topic;
 use domain::record::{RecordDetail, RecordId, RecordRow, State};
@@ -37,9 +39,18 @@ pub fn Record() -> impl IntoView {
         let revealed = if reveals { Some(console.records.reveal(&actor, &id).await) } else { None };
         let recent = console.compensations.recent_reasons(&actor).await.unwrap_or_default();
         let command_keys = [(); 3].map(|()| console.records.ids.next());
-        let dialogs = Dialogs { visit: &visit, view: &view, recent, command_keys };
+        let response = response_preview(&actor, &console, &view).await;
+        let dialogs = Dialogs { visit: &visit, view: &view, recent, command_keys, response };
         Ok(sheet(&visit, &actor, &view, dialogs, revealed))
     })
+}
+
+/// What mark-succeeded would store, where it is offered at all.
+async fn response_preview(actor: &Actor, console: &Console, view: &RecordView) -> Option<Preview> {
+    let offered =
+        view.offers.iter().any(|offer| offer.action == Action::MarkSucceeded && offer.permit.is_allowed());
+    let evidence = view.evidence.as_ref().filter(|_| offered)?;
+    Some(console.records.response_preview(actor, &view.detail, &evidence.finding).await)
 }
 
 fn sheet(

@@ -7,10 +7,15 @@ use domain::roles::Role;
 use domain::services::records::{Event, Happened};
 
 fn html_of(uri: &str, role: Role, view: &RecordView) -> String {
+    html_with(uri, role, view, None)
+}
+
+fn html_with(uri: &str, role: Role, view: &RecordView, response: Option<Preview>) -> String {
     let actor = person(role);
     visiting(uri, "amends_lang=en", &actor, |visit| {
         let command_keys = ["key-1", "key-2", "key-3"].map(str::to_owned);
-        let dialogs = Dialogs { visit, view, recent: vec!["checked with the shop".into()], command_keys };
+        let dialogs =
+            Dialogs { visit, view, recent: vec!["checked with the shop".into()], command_keys, response };
         sheet(visit, &actor, view, dialogs, None).body.to_html()
     })
 }
@@ -55,6 +60,26 @@ fn a_dialog_carries_what_the_operator_saw_and_a_key_of_its_own() {
     assert!(
         html.contains("id=\"confirm-replay\" open") && !html.contains("id=\"confirm-mark_timed_out\" open")
     );
+}
+
+#[test]
+fn the_dialog_shows_the_response_that_duplicates_will_get_masked() {
+    let found = view(&person(Role::Operator), Verdict::Found);
+    let rebuilt = r#"{"orderNo":"20261201184412007731","card":"6222021234567894"}"#.to_owned();
+    let html = html_with("/records/x", Role::Operator, &found, Some(Ok(Some(rebuilt))));
+    let dialog = html.split("<dialog ").nth(1).unwrap();
+    assert!(dialog.contains("Later duplicates get this") && !dialog.contains("6222021234567894"), "{dialog}");
+    assert!(dialog.contains("response_body") && !dialog.contains(" required=\"\" spellcheck"), "{dialog}");
+}
+
+#[test]
+fn a_response_that_cannot_be_rebuilt_must_be_given_and_one_that_is_not_kept_cannot() {
+    let found = view(&person(Role::Operator), Verdict::Found);
+    let refused = domain::Error::Refused { code: "response_needed".into(), message: "no template".into() };
+    let given = html_with("/records/x", Role::Operator, &found, Some(Err(refused)));
+    let area = given.split("<textarea ").nth(1).unwrap().split('>').next().unwrap();
+    assert!(area.contains("required") && given.contains("as you give it below"), "{area}");
+    assert!(!html_with("/records/x", Role::Operator, &found, Some(Ok(None))).contains("<textarea "));
 }
 
 #[test]

@@ -28,7 +28,7 @@ pub fn panel(visit: &Visit, view: &RecordView) -> AnyView {
     });
     let lines = lines.collect_view();
     let list = view! { <ol class="timeline pad">{lines}</ol> };
-    Panel::new(t.timeline).hint(visit.zone().name()).view(list)
+    Panel::new(t.timeline).hint(time::zone_here(visit.zone().name())).view(list)
 }
 
 /// Neighbours that are checks with the same verdict stay together; everything else stands alone.
@@ -74,8 +74,9 @@ fn words(visit: &Visit, happened: &Happened) -> (&'static str, AnyView) {
         Event::Updated { state } => {
             (dot(*state), view! { {t.updated_line}" "{state_tag(texts, *state)} }.into_any())
         }
-        Event::Checked { verdict, by, explanation } => {
-            let why = english(visit, explanation);
+        Event::Checked { verdict, by, reasons } => {
+            let why = reasons.iter().map(|reason| view! { <small>{words::reason(texts, reason)}</small> });
+            let why = why.collect_view();
             let text = view! { {t.checked_line(who(visit, by))}" "{verdict_tag(texts, Some(*verdict))}{why} };
             ("", text.into_any())
         }
@@ -138,7 +139,7 @@ mod tests {
 
     fn checked(second: i64, verdict: Verdict) -> Happened {
         let at = DateTime::UNIX_EPOCH + TimeDelta::seconds(second);
-        let what = Event::Checked { verdict, by: "ann".into(), explanation: String::new() };
+        let what = Event::Checked { verdict, by: "ann".into(), reasons: Vec::new() };
         Happened { at, what }
     }
 

@@ -150,20 +150,15 @@ fn columns(visit: &Visit) -> Vec<Column> {
 }
 
 fn line(visit: &Visit, row: &RecordRow) -> Row {
-    let updated = match row.updated_at {
-        Some(at) => time::moment(visit, at),
-        None => view! { <span class="quiet">"–"</span> }.into_any(),
-    };
-    let verdict = row.verdict.map(|_| record_row::verdict(visit, row));
     Row::new(vec![
         Cell::new(created(visit, row)),
         Cell::new(state(visit, row)),
-        Cell::new(row.biz_type.clone().unwrap_or_else(|| "–".to_owned())),
+        Cell::or_none(row.biz_type.clone()),
         Cell::new(record_row::biz_no(visit, row)),
         Cell::new(record_row::key(visit, row)),
         Cell::new(row.source.clone()),
-        Cell::new(verdict.unwrap_or_else(|| view! { <span class="quiet">"–"</span> }.into_any())),
-        Cell::new(updated),
+        Cell::or_none(row.verdict.map(|_| record_row::verdict(visit, row))),
+        Cell::or_none(row.updated_at.map(|at| time::moment(visit, at))),
     ])
     .id(row.id.to_string())
 }

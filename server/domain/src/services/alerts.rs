@@ -8,6 +8,7 @@ use crate::alert::{
 use crate::audit::Draft;
 use crate::clock::{Clock, Ids};
 use crate::error::{Error, Result};
+use crate::invalid::Invalid;
 use crate::page::{Limit, Page, decode_cursor};
 use crate::ports::{AlertStore, Events, RateStore, Topic};
 use crate::rates::{RateScope, Span, Totals};
@@ -128,7 +129,7 @@ impl AlertService {
     pub async fn silence(&self, actor: &Actor, id: &str, hours: u32) -> Result<Alert> {
         actor.require(Permission::AcknowledgeAlert)?;
         if !(1..=MAX_SILENCE_HOURS).contains(&hours) {
-            return Err(Error::invalid(format!("silence lasts 1 to {MAX_SILENCE_HOURS} hours")));
+            return Err(Error::invalid(Invalid::SilenceHours { max: MAX_SILENCE_HOURS }));
         }
         let alert = self.open(id).await?;
         let until = self.clock.now() + Duration::hours(hours.into());

@@ -6,10 +6,10 @@ use crate::cache::{CacheChange, Cached};
 use crate::clock::{Clock, Ids};
 use crate::compensation::{Compensation, Ending};
 use crate::error::{Error, Result};
-use crate::evidence::{Evidence, Verdict};
+use crate::evidence::{Evidence, Finding, Reason, Verdict};
 use crate::page::{Limit, decode_cursor, encode_cursor};
 use crate::ports::{
-    AuditStore, CacheStore, CompensationStore, Events, EvidenceStore, Source, Sources, Topic,
+    AuditStore, CacheStore, Change, CompensationStore, Events, EvidenceStore, Source, Sources, Topic,
 };
 use crate::record::{Place, RecordDetail, RecordFilter, RecordId, RecordRow, State};
 use crate::roles::{Actor, Permission};
@@ -59,7 +59,7 @@ pub enum Event {
     Checked {
         verdict: Verdict,
         by: String,
-        explanation: String,
+        reasons: Vec<Reason>,
     },
     CompensationBegan {
         action: Action,
@@ -224,6 +224,20 @@ impl RecordService {
         })
     }
 
+    /// The response that mark-succeeded would store if none is given, rendered from the business row as it is now;
+    /// `None` when the table keeps no response. Changes nothing. `Refused` says what is missing.
+    pub async fn response_preview(
+        &self,
+        actor: &Actor,
+        record: &RecordDetail,
+        finding: &Finding,
+    ) -> Result<Option<String>> {
+        actor.require(Permission::Compensate)?;
+        let change =
+            Change { action: Action::MarkSucceeded, record, finding: Some(finding), response_body: None };
+        Ok(self.sources.get(&record.row.id.source)?.plan(change).await?.response)
+    }
+
     /// Reads the business tables for one record and stores what was seen.
     pub async fn reverse_check(&self, actor: &Actor, id: &RecordId) -> Result<Checked> {
         actor.require(Permission::ReverseCheck)?;
@@ -303,8 +317,8 @@ fn timeline(
         add(row.lease_until, Event::LeaseEnds);
     }
     for check in checks {
-        let (by, explanation) = (check.checked_by.clone(), check.finding.explanation());
-        add(Some(check.checked_at), Event::Checked { verdict: check.finding.verdict, by, explanation });
+        let (by, reasons) = (check.checked_by.clone(), check.finding.reasons.clone());
+        add(Some(check.checked_at), Event::Checked { verdict: check.finding.verdict, by, reasons });
     }
     for settling in settlings {
         let (action, by) = (settling.command.action, settling.actor.clone());

@@ -88,6 +88,8 @@ impl StuckService {
                     found.truncate(Board::MAX_PER_SOURCE);
                     rows.append(&mut found);
                 }
+                // Beside the source's name the bare cause is enough.
+                Err(Error::Unavailable { message, .. }) => down.push((source.name().to_owned(), message)),
                 Err(error) => down.push((source.name().to_owned(), error.to_string())),
             }
         }

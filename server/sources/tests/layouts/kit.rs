@@ -225,7 +225,7 @@ impl Attach {
             Action::MarkTimedOut => &record.abilities.mark_timed_out,
             Action::Replay => &record.abilities.replay,
         };
-        let reason = ability.clone().unwrap_err();
+        let reason = ability.clone().unwrap_err().to_string();
         let change = Change { action, record: &record, finding: None, response_body: None };
         match (action, self.source(action).plan(change).await) {
             (Action::Replay, _) => {}

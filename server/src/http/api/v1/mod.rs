@@ -26,7 +26,7 @@ use utoipa::ToSchema;
 type Answer<T> = Result<Json<T>, Problem>;
 
 /// The record an address names. One that holds NUL exists nowhere.
-fn record_id(segment: &str) -> Result<RecordId, Problem> {
+pub(in crate::http) fn record_id(segment: &str) -> Result<RecordId, Problem> {
     let id: RecordId = segment.parse()?;
     if id.locator.iter().any(|part| part.contains('\0')) {
         return Err(domain::Error::not_found("That record").into());
